@@ -544,6 +544,24 @@ fn who_joins_a_thread_that_never_was_gets_libcs_answer() {
     assert!(said.contains("the run passed, so there is nothing to explain"), "{said}");
 }
 
+/// Of the variables that a block has had in its rounds it is the one that the worker was handed.
+#[test]
+fn the_variable_of_a_later_round_is_the_one_that_ended() {
+    let workspace = Workspace::new("solve-third-round");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/third_round.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record =
+        ["record", "--noise", "--until-failure", "1000", "-o", "failing.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let said = workspace
+        .symbiosis(["solve", "--no-replay", "failing.trace"])
+        .expect_code(SUCCESS)
+        .stdout();
+    assert!(said.contains("cause: t0.2 left the scope of `task` in `produce`"), "{said}");
+}
+
 #[test]
 fn variables_of_other_threads_are_found_by_their_addresses() {
     let workspace = Workspace::new("solve-queue-lock");

@@ -66,6 +66,8 @@ pub(crate) struct Local {
     instruction: InstId,
     /// Its scope has not been left.
     lives: bool,
+    /// It is looked at: others are only kept for the next time that their scope is entered.
+    chosen: bool,
 }
 
 /// A local variable of a function that has returned, and whose event is to come.
@@ -111,11 +113,10 @@ impl Engine<'_> {
         self.threads[t].locals_made += 1;
         let birth = self.threads[t].last_stamp;
         let object = self.learned.heap.local((t, ordinal), address, size, birth);
-        if self.learned.locals.chosen.as_ref().is_some_and(|chosen| !chosen.contains(&object)) {
-            return;
-        }
+        let chosen = &self.learned.locals.chosen;
+        let chosen = chosen.as_ref().is_none_or(|chosen| chosen.contains(&object));
         let Some(serial) = self.threads[t].code().map(|frame| frame.serial) else { return };
-        self.threads[t].locals.push(Local { serial, object, instruction: id, lives: true });
+        self.threads[t].locals.push(Local { serial, object, instruction: id, lives: true, chosen });
     }
 
     /// The compiler says where the scope of a variable begins and ends.
@@ -201,6 +202,9 @@ impl Engine<'_> {
     }
 
     fn end_local(&mut self, t: usize, local: Local) {
+        if !local.chosen {
+            return;
+        }
         let (earliest, latest) = (self.threads[t].last_stamp, self.latest(t));
         self.learned.heap.end_local(local.object, t, (earliest, latest));
         let name = self.local_name(t, local.instruction);
@@ -232,7 +236,7 @@ impl Engine<'_> {
         let given = &mut self.learned.locals.given;
         given.resize(threads, Vec::new());
         let mut all = given[t].clone();
-        let own = self.threads[t].locals.iter().filter(|local| local.lives);
+        let own = self.threads[t].locals.iter().filter(|local| local.lives && local.chosen);
         all.extend(own.map(|local| local.object));
         given[child] = all;
     }
@@ -250,7 +254,8 @@ impl Engine<'_> {
         };
         match own {
             true => {
-                let own = self.threads[t].locals.iter().rev().filter(|local| local.lives);
+                let own = self.threads[t].locals.iter().rev();
+                let own = own.filter(|local| local.lives && local.chosen);
                 own.map(|local| local.object).find_map(at)
             }
             false => {

@@ -151,8 +151,8 @@ fn units(story: &Story<'_>, semaphore: ObjectId) -> Vec<EventId> {
     let there: Vec<(ThreadId, Option<EventId>)> =
         takers.into_iter().map(|taker| (taker, fork_of(taker))).collect();
     let is_handed = given.iter().any(|post| {
-        let others = there.iter().filter(|(taker, _)| *taker != story.event(*post).thread);
-        others.into_iter().any(|(_, fork)| fork.is_none_or(|fork| story.before(fork, *post)))
+        let mut others = there.iter().filter(|(taker, _)| *taker != story.event(*post).thread);
+        others.any(|(_, fork)| fork.is_none_or(|fork| story.before(fork, *post)))
     });
     if is_handed { Vec::new() } else { held }
 }

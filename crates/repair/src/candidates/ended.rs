@@ -32,10 +32,8 @@ pub(super) fn only_parts(bug: &Bug<'_>, repair: &Repair) -> bool {
     if repair.lock.is_none() {
         return false;
     }
-    let [(Some(end), Some(used))] = [(around(trace, repair, free), around(trace, repair, access))]
-    else {
-        return false;
-    };
+    let sections = (around(trace, repair, free), around(trace, repair, access));
+    let (Some(end), Some(used)) = sections else { return false };
     let written = end.iter().flat_map(|id| trace.event(*id).kind.writes());
     // Of each cell, whether it gets more than a null pointer.
     let mut left: BTreeMap<CellId, bool> = BTreeMap::new();
