@@ -59,6 +59,15 @@ impl<'t> Decisions<'t> {
     }
 }
 
+/// Does a branch of the thread depend on what it read there?
+pub(crate) fn decides(trace: &EventTrace, thread: ThreadId, var: VarId) -> bool {
+    trace.conditions.iter().any(|condition| {
+        condition.thread == thread
+            && condition.kind == PathConditionKind::Branch
+            && trace.exprs.variables(condition.expr).contains(&var)
+    })
+}
+
 /// Where a run failed by an exception, which a thread may have thrown and another one got, as by a future: the places of the
 /// program's last tests of threads that did nothing of their own behind these but give locks back.
 fn thrown<'t>(trace: &'t EventTrace, of_threads: &[Vec<&'t PathCondition>]) -> Vec<&'t Site> {

@@ -4,15 +4,13 @@ use super::act::act;
 use super::order::{Wanted, like, needed, ordering, outer};
 use super::{Candidate, Kind, Repair, join, quoted};
 use crate::Bug;
+use crate::decisions::decides;
 use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::sections::sections;
 use crate::source::{Span, passages};
 use explain::Pattern;
-use model::{
-    CellId, EventId, EventKind, EventTrace, FailureCondition, ObjectKind, PathConditionKind,
-    ThreadId, VarId,
-};
+use model::{CellId, EventId, EventKind, EventTrace, FailureCondition, ObjectKind, ThreadId};
 use std::collections::BTreeMap;
 
 /// Does the repair only lock the end of an object and its use apart? Then the use comes behind the end all the same, unless
@@ -62,15 +60,6 @@ fn around<'t>(trace: &'t EventTrace, repair: &Repair, id: EventId) -> Option<&'t
     let (first, last) = repair.places.iter().find_map(of_thread)?;
     let own = &trace.thread_of(id).events;
     own.get(trace.event(first).index as usize..=trace.event(last).index as usize)
-}
-
-/// Does a branch of the thread depend on what it read there?
-fn decides(trace: &EventTrace, thread: ThreadId, var: VarId) -> bool {
-    trace.conditions.iter().any(|condition| {
-        condition.thread == thread
-            && condition.kind == PathConditionKind::Branch
-            && trace.exprs.variables(condition.expr).contains(&var)
-    })
 }
 
 /// An object is only given up when the other thread is done with it: each one for its own uses.

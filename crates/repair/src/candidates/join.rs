@@ -4,11 +4,12 @@ use super::act::act;
 use super::order::{Wanted, ordering};
 use super::{Candidate, Kind, Repair, quoted};
 use crate::Bug;
+use crate::decisions::decides;
 use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::source::{Span, frames, is_destructor, same_function};
 use crate::waits::END_OF_THREAD;
-use model::{Event, EventId, EventKind, EventTrace, ObjectKind, PathConditionKind, VarId};
+use model::{Event, EventId, EventKind, EventTrace, ObjectKind};
 
 /// The function that the program's first thread begins with.
 const MAIN: &str = "main";
@@ -40,12 +41,8 @@ pub(super) fn earlier(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
 /// Did the thread end because of what it read there? Who joins it before that is written waits for a thread that may
 /// wait for just that.
 fn is_told_to_end(trace: &EventTrace, read: &Event) -> bool {
-    let named = |var: &VarId| read.kind.reads().iter().any(|part| part.var == *var);
-    let decides = trace.conditions.iter().any(|condition| {
-        condition.thread == read.thread
-            && condition.kind == PathConditionKind::Branch
-            && trace.exprs.variables(condition.expr).iter().any(named)
-    });
+    let mut read_there = read.kind.reads().iter();
+    let decides = read_there.any(|part| decides(trace, read.thread, part.var));
     let behind = trace.thread_of(read.id).events.iter().skip(read.index as usize + 1);
     let mut behind = behind.map(|id| &trace.event(*id).kind).peekable();
     let ends = |kind: &EventKind| {

@@ -3,6 +3,7 @@
 use super::act::act;
 use super::{Candidate, Kind, Repair, ended, interrupted, join, quoted, told};
 use crate::Bug;
+use crate::decisions::decides;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{Sections, sections};
@@ -13,7 +14,7 @@ use explain::Pattern;
 use model::names::is_channel;
 use model::{
     ChannelStep, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
-    PathConditionKind, Site, VarId,
+    Site, VarId,
 };
 use std::collections::BTreeSet;
 
@@ -162,12 +163,7 @@ fn is_polled(bug: &Bug<'_>, wanted: Wanted) -> bool {
     let (EventKind::Write { .. }, EventKind::Read { parts }) = (&first.kind, &then.kind) else {
         return false;
     };
-    let named = |var: &VarId| parts.iter().any(|part| part.var == *var);
-    let decides = trace.conditions.iter().any(|condition| {
-        condition.thread == then.thread
-            && condition.kind == PathConditionKind::Branch
-            && trace.exprs.variables(condition.expr).iter().any(named)
-    });
+    let decides = parts.iter().any(|part| decides(trace, then.thread, part.var));
     // A recursion comes through the same line with other callers.
     let again = |id: &&EventId| {
         let other = trace.event(**id);
