@@ -563,6 +563,26 @@ fn the_variable_of_a_later_round_is_the_one_that_ended() {
 }
 
 #[test]
+fn a_late_write_is_the_cause_where_the_failure_may_come_of_it() {
+    let cases = [("damaging", "left the scope of `answer` in `ask`"), ("harmless", "`count`")];
+    for (name, cause) in cases {
+        let workspace = Workspace::new(&format!("solve-{name}-late-write"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let source = source.join(format!("tests/programs/{name}_late_write.c"));
+        let source = source.to_str().expect("a path in UTF-8");
+        let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+        workspace.symbiosis(compile).expect_code(SUCCESS);
+        let record =
+            ["record", "--until-failure", "1000", "-o", "failing.trace", "--", "./program"];
+        workspace.symbiosis(record).expect_code(SUCCESS);
+        let solve = ["solve", "--no-replay", "failing.trace"];
+        let said = workspace.symbiosis(solve).expect_code(SUCCESS).stdout();
+        let told = said.lines().find(|line| line.starts_with("cause: "));
+        assert!(told.is_some_and(|told| told.contains(cause)), "{said}");
+    }
+}
+
+#[test]
 fn variables_of_other_threads_are_found_by_their_addresses() {
     let workspace = Workspace::new("solve-queue-lock");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/queue_lock.c");

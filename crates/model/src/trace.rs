@@ -33,12 +33,14 @@ pub struct EventTrace {
     /// for the failing schedule, which is to be like the recorded run, and for no other.
     pub intervals: Vec<Interval>,
     /// Accesses to a heap object that came before another thread freed it, each with that free, where
-    /// the recorded run shows it; of an object that was freed twice, the other thread's free with the failing one. For the
+    /// the recorded run shows it; of an object that was freed twice, the other thread's free with the failing one; and what
+    /// the run shows of the order of a write to a local variable that had ended, and what the variable's thread did there. For the
     /// failing schedule, as [`Self::intervals`] are: what is read from freed memory follows from no order, so that no
     /// program could be made to follow one that has it otherwise.
     pub lifetimes: Vec<(EventId, EventId)>,
-    /// Orders of events that every schedule of the trace has, beyond what its events ask for. Only the end of a longer
-    /// trace has any: what was open where it begins comes before everything else in it.
+    /// Orders of events that every schedule of the trace has, beyond what its events ask for. The end of a longer
+    /// trace has some: what was open where it begins comes before everything else in it. And where a thread fails since
+    /// another one wrote to its local variable when that had ended, that write comes before the failure.
     pub given: Vec<(EventId, EventId)>,
     /// Inputs that a function worked out: what is known of each is that it is the same wherever the same goes in. Not known of a
     /// part of a trace.

@@ -239,14 +239,17 @@ impl<'t> Edit<'t> {
     }
 
     /// The orders that every schedule has, of what a thread does now: whatever it did up to an event comes before whatever
-    /// another one does from an event on.
+    /// another one does from an event on. That a write to a variable that had ended comes before the failure is none: with a
+    /// repair it may come behind it, and to what lies there by then.
     fn given(&self, edited: &EventTrace, origin: &[Option<EventId>]) -> Vec<(EventId, EventId)> {
         let index = |id: &EventId| {
             let recorded = origin.get(id.index()).copied().flatten()?;
             Some(self.trace.event(recorded).index)
         };
         let own = |id: EventId| edited.threads[self.trace.event(id).thread.index()].events.iter();
-        let both = self.trace.given.iter().filter_map(|&(last, first)| {
+        let failure = self.trace.failure.as_ref().map(|failure| failure.event);
+        let given = self.trace.given.iter().filter(|(_, first)| Some(*first) != failure);
+        let both = given.filter_map(|&(last, first)| {
             let [end, begin] = [last, first].map(|id| self.trace.event(id).index);
             let last = own(last).rfind(|id| index(id).is_some_and(|index| index <= end));
             let first = own(first).find(|id| index(id).is_none_or(|index| index >= begin));

@@ -734,7 +734,7 @@ fn element_type(module: &Module, ty: TypeId, index: usize) -> Option<TypeId> {
 }
 
 /// See [`crate::heap`].
-fn stack_address(thread: usize, address: u64) -> u64 {
+pub(crate) fn stack_address(thread: usize, address: u64) -> u64 {
     address + ((thread as u64 + 1) << 48)
 }
 

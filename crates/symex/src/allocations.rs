@@ -119,7 +119,8 @@ impl Engine<'_> {
 
     /// The model's object for a local variable with shared cells.
     pub(crate) fn local_object(&mut self, index: usize, name: Option<&str>) -> Option<ObjectId> {
-        if !self.symbolic() || !self.shared_heap.contains(&index) {
+        let matters = self.shared_heap.contains(&index) || self.learned.locals.are_only_ends();
+        if !self.symbolic() || !matters {
             return None;
         }
         if let Some(&object) = self.heap_objects.get(&index) {

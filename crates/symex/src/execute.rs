@@ -17,6 +17,7 @@ use crate::hang::Noticed;
 use crate::idle::LeaveOut;
 use crate::image::Image;
 use crate::initialised::Initialisations;
+use crate::locals::Used;
 use crate::openmp;
 use crate::queues::Queues;
 use crate::recording::{RecordedFailureKind, Recording};
@@ -155,6 +156,10 @@ fn walk<'r>(
         && let Some(better) = with_freed(&engine, &order, leave_out)?
     {
         engine = better;
+    } else if !engine.lifetime.outlived.is_empty()
+        && let Some(better) = with_outlived(&engine, &order, leave_out)?
+    {
+        engine = better;
     }
     limits.ask()?;
     let found = Found { noticed: engine.hung_before(), failed_by: engine.went_on() };
@@ -204,16 +209,9 @@ fn with_locals<'r>(
     leave_out: LeaveOut,
 ) -> Result<Option<Engine<'r>>, SymexError> {
     let Some(failing) = first.failing else { return Ok(None) };
-    let mut learned = first.learned.clone();
-    learned.locals.used = Arc::new(first.lifetime.locals.clone());
-    learned.locals.stores = first.lifetime.pointed.stores();
-    let (image, recording, limits) = (first.image, first.recording, first.limits);
-    let shadow = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));
-    let nothing = LeaveOut::Nothing;
-    let mut walk = Engine::new(image, recording, limits, shadow, learned, order, nothing);
-    walk.run()?;
+    let walk = knowing_locals(first, first.lifetime.locals.clone(), order)?;
     let ended = |object: &usize| walk.learned.heap.objects[*object].freed.is_some();
-    let mut meant = walk.pointed_to(first);
+    let mut meant = walk.pointed_to(first, &first.lifetime.pointed.uses);
     tracing::debug!(
         used = first.lifetime.locals.len(),
         meant = meant.len(),
@@ -230,6 +228,58 @@ fn with_locals<'r>(
     learned.locals.choose(&objects);
     let suspects = Suspects { objects, meant: Arc::new(meant) };
     with_suspects(first, learned, &suspects, (order, leave_out))
+}
+
+/// The same with the ends of the failing thread's own variables that other threads wrote to after they had ended.
+fn with_outlived<'r>(
+    first: &Engine<'r>,
+    order: &[usize],
+    leave_out: LeaveOut,
+) -> Result<Option<Engine<'r>>, SymexError> {
+    let Some(failing) = first.failing else { return Ok(None) };
+    let known = knowing_locals(first, first.lifetime.outlived.used(failing), order)?;
+    let wanted = known.outlived(first);
+    tracing::debug!(uses = wanted.len(), "variables of the failing thread may have ended");
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let mut learned = known.learned;
+    learned.locals.choose_ends(&wanted.values().map(|meant| meant.object).collect());
+    // A write that nobody reads is an event, too.
+    let Engine { pass, mut learned, .. } = surveyed(first, learned, order)?;
+    let Pass::Survey(shadow) = pass else { return Ok(None) };
+    let pass = Pass::Symbolic(SharedCells::new(&shadow.cells()));
+    learned.writers = shadow.writers;
+    let (image, recording, limits) = (first.image, first.recording, first.limits);
+    let mut walk = Engine::new(image, recording, limits, pass, learned, order, leave_out);
+    walk.lifetime.outlived.wanted = Arc::new(wanted);
+    walk.run()?;
+    Ok((walk.assumptions_hold() && walk.blame_outlived()).then_some(walk))
+}
+
+/// A walk that knows the local variables that ever lay at some addresses.
+fn knowing_locals<'r>(
+    first: &Engine<'r>,
+    used: Used,
+    order: &[usize],
+) -> Result<Engine<'r>, SymexError> {
+    let mut learned = first.learned.clone();
+    learned.locals.used = Arc::new(used);
+    learned.locals.stores = first.lifetime.pointed.stores();
+    surveyed(first, learned, order)
+}
+
+fn surveyed<'r>(
+    first: &Engine<'r>,
+    learned: Learned,
+    order: &[usize],
+) -> Result<Engine<'r>, SymexError> {
+    let (image, recording, limits) = (first.image, first.recording, first.limits);
+    let shadow = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));
+    let nothing = LeaveOut::Nothing;
+    let mut walk = Engine::new(image, recording, limits, shadow, learned, order, nothing);
+    walk.run()?;
+    Ok(walk)
 }
 
 fn with_suspects<'r>(

@@ -88,6 +88,7 @@ mod numerals;
 mod once;
 mod opaque;
 mod openmp;
+mod outlived;
 mod own;
 mod plain;
 mod pointed;

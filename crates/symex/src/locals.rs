@@ -37,6 +37,8 @@ pub(crate) struct Locals {
     given: Vec<Vec<usize>>,
     /// No others are looked at, where that is known.
     chosen: Option<Arc<BTreeSet<usize>>>,
+    /// They lie in their thread's stack as in the run, and only their ends are known.
+    only_ends: bool,
     /// Where their addresses were stored.
     pub stores: Stores,
 }
@@ -53,6 +55,17 @@ impl Locals {
         self.chosen = Some(Arc::new(objects.clone()));
         self.stores = Stores::default();
         self.given.clear();
+    }
+
+    /// The same, of variables whose ends alone are of interest: whoever writes there later writes to what lies there by then.
+    pub fn choose_ends(&mut self, objects: &BTreeSet<usize>) {
+        self.choose(objects);
+        self.only_ends = true;
+    }
+
+    /// Are ends of variables events, wherever the variables lie?
+    pub fn are_only_ends(&self) -> bool {
+        self.only_ends
     }
 }
 
@@ -82,7 +95,7 @@ pub(crate) struct Ended {
 }
 
 impl Engine<'_> {
-    /// The failing thread uses an address.
+    /// A thread uses an address: is it the failing one, or is the address in that one's stack?
     pub(crate) fn note_use_of_local(
         &mut self,
         t: usize,
@@ -92,14 +105,18 @@ impl Engine<'_> {
         let stacks = USER_END << 1..PRIVATE;
         let Some(internal) = internal.filter(|internal| stacks.contains(internal)) else { return };
         let owner = (internal >> 48) as usize - 1;
-        if owner != t
-            && self.failing == Some(t)
-            && self.symbolic()
+        if owner == t || !self.symbolic() {
+            return;
+        }
+        if self.failing == Some(owner) {
+            self.note_outlived(t, pointer, (owner, address));
+        } else if self.failing == Some(t)
             && self.lifetime.locals.len() < MOST
             && self.may_be_of_freed_memory(t, true)
         {
             self.lifetime.locals.insert((owner, address));
-            self.note_pointed(t, pointer, (owner, address));
+            let used = self.pointed(t, pointer, (owner, address));
+            self.lifetime.pointed.uses.extend(used);
         }
     }
 
@@ -243,7 +260,7 @@ impl Engine<'_> {
 
     /// The internal address of what the thread itself has at an address, or was given there.
     pub(crate) fn in_local(&self, t: usize, address: u64, own: bool) -> Option<u64> {
-        if self.learned.locals.used.is_empty() {
+        if self.learned.locals.used.is_empty() || self.learned.locals.only_ends {
             return None;
         }
         let at = |object: usize| {

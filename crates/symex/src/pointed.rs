@@ -8,7 +8,7 @@
 use crate::engine::Engine;
 use crate::failure::meant::AccessKey;
 use crate::value::Scalar;
-use model::{CellId, VarId, WritePart};
+use model::{CellId, ExprId, Interval, VarId, WritePart};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,22 +21,23 @@ const ADDRESS_BITS: u32 = 64;
 /// A store, the same in every walk: the access, and how many time stamps its thread had passed.
 type StoreKey = (AccessKey, usize);
 
-/// How the failing thread came to addresses in other threads' stacks, as a walk finds.
+/// How threads came to addresses in other threads' stacks, as a walk finds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pointed {
-    uses: BTreeMap<AccessKey, Use>,
+    /// The failing thread.
+    pub uses: BTreeMap<AccessKey, Use>,
     stores: Vec<Stored>,
 }
 
 /// An access to another thread's stack.
-#[derive(Clone, Debug)]
-struct Use {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
     owner: usize,
-    address: u64,
-    /// What the pointer was computed from.
-    variables: Vec<VarId>,
-    /// No later than that.
-    latest: u64,
+    pub address: u64,
+    /// None where nothing that was read led to it.
+    pointer: Option<ExprId>,
+    /// When it was.
+    pub when: Interval,
 }
 
 /// A thread stored an address in its own stack.
@@ -68,24 +69,22 @@ impl Pointed {
 }
 
 impl Engine<'_> {
-    /// The failing thread uses an address in another one's stack.
-    pub(crate) fn note_pointed(
-        &mut self,
+    /// The access that a thread is at to an address in another one's stack.
+    pub(crate) fn pointed(
+        &self,
         t: usize,
         pointer: Option<Scalar>,
         (owner, address): (usize, u64),
-    ) {
-        let expr = pointer.and_then(|pointer| pointer.as_expr());
-        let Some((expr, key)) = expr.zip(self.access_key(t)) else { return };
-        let variables = self.pool.variables(expr).into_iter().collect();
-        let latest = self.happened(t).latest;
-        self.lifetime.pointed.uses.insert(key, Use { owner, address, variables, latest });
+    ) -> Option<(AccessKey, Use)> {
+        let pointer = pointer.and_then(|pointer| pointer.as_expr());
+        let when = self.happened(t);
+        Some((self.access_key(t)?, Use { owner, address, pointer, when }))
     }
 
     /// A thread writes to cells that others use, too: addresses in its own stack?
     pub(crate) fn note_stored(&mut self, t: usize, parts: &[WritePart]) {
         let Some(stack) = self.learned.stacks.get(t).copied().flatten() else { return };
-        if self.failing == Some(t) || self.lifetime.pointed.stores.len() >= MOST_STORES {
+        if self.lifetime.pointed.stores.len() >= MOST_STORES {
             return;
         }
         for part in parts {
@@ -121,12 +120,19 @@ impl Engine<'_> {
         Some((self.access_key(t)?, self.threads[t].stamps))
     }
 
-    /// The variables that the accesses meant which an earlier walk found, by this walk, which knows them. Of several that a
-    /// cell led to it is the youngest that was there by then.
-    pub(crate) fn pointed_to(&self, earlier: &Engine<'_>) -> FxHashMap<AccessKey, usize> {
+    /// The variables, as objects of the heap, that these accesses of an earlier walk meant, by this walk, which knows them. Of
+    /// several that a cell led to it is the youngest that was there by then.
+    pub(crate) fn pointed_to(
+        &self,
+        earlier: &Engine<'_>,
+        uses: &BTreeMap<AccessKey, Use>,
+    ) -> FxHashMap<AccessKey, usize> {
         let pointed = &earlier.lifetime.pointed;
-        let wanted: FxHashSet<VarId> =
-            pointed.uses.values().flat_map(|used| used.variables.iter().copied()).collect();
+        let variables = |used: &Use| match used.pointer {
+            Some(pointer) => earlier.pool.variables(pointer),
+            None => Vec::new(),
+        };
+        let wanted: FxHashSet<VarId> = uses.values().flat_map(variables).collect();
         let events = earlier.out.threads.iter().flat_map(|thread| &thread.events);
         let parts = events.flat_map(|event| event.kind.reads());
         let cells: FxHashMap<VarId, CellId> = parts
@@ -138,7 +144,8 @@ impl Engine<'_> {
             stores.entry(stored.cell).or_default().push(stored);
         }
         let meant = |used: &Use| {
-            let from = used.variables.iter().filter_map(|var| cells.get(var));
+            let from = variables(used);
+            let from = from.iter().filter_map(|var| cells.get(var));
             let stored = from.filter_map(|cell| stores.get(cell)).flatten();
             let objects =
                 stored.filter(|stored| stored.key.0.0 == used.owner).filter_map(|stored| {
@@ -146,10 +153,10 @@ impl Engine<'_> {
                         *self.learned.locals.stores.found.get(&(stored.key, stored.address))?;
                     let known = self.learned.heap.objects.get(object)?;
                     let lies = used.address.wrapping_sub(known.address) < known.size.max(1);
-                    (lies && known.birth <= used.latest).then_some((known.birth, object))
+                    (lies && known.birth <= used.when.latest).then_some((known.birth, object))
                 });
             objects.max().map(|(_, object)| object)
         };
-        pointed.uses.iter().filter_map(|(key, used)| Some((*key, meant(used)?))).collect()
+        uses.iter().filter_map(|(key, used)| Some((*key, meant(used)?))).collect()
     }
 }

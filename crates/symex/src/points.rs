@@ -161,7 +161,10 @@ impl<'r> Engine<'r> {
         passed.stand(passage);
         passed.gate_depth = Some(depth);
         let instruction = info.function.instructions.get(id.index());
-        if instruction.is_some_and(|instruction| instruction.kind.as_call().is_some()) {
+        // Where the variable lies as in the run, the thread's own next access may be to the same place.
+        if self.learned.locals.are_only_ends()
+            || instruction.is_some_and(|instruction| instruction.kind.as_call().is_some())
+        {
             self.overwrite_locals(t);
         }
     }

@@ -94,6 +94,7 @@ impl Builder<'_> {
         self.slice.trace.lifetimes = trace.lifetimes.iter().filter_map(both).collect();
         self.slice.trace.lifetimes.sort_unstable();
         self.slice.trace.lifetimes.dedup();
+        self.slice.trace.given = trace.given.iter().filter_map(both).collect();
         self.slice.trace.objects.clone_from(&trace.objects);
         self.slice.trace.failure.clone_from(&trace.failure);
         if let Some(failure) = &mut self.slice.trace.failure {

@@ -246,9 +246,12 @@ fn only_value(context: &Context<'_>, read: ReadRef, values: &[Option<u128>]) -> 
     found.all(|value| value == Some(first)).then_some(first)
 }
 
-/// The events that the failure names.
+/// The events that the failure names, and what the run shows of writes to a variable that had ended: what reads gave of
+/// these follows from no order.
 fn named(trace: &EventTrace) -> BTreeSet<EventId> {
-    let mut found = BTreeSet::new();
+    let is_free = |id: EventId| matches!(trace.event(id).kind, EventKind::Free { .. });
+    let shown = trace.lifetimes.iter().filter(|(_, after)| !is_free(*after));
+    let mut found: BTreeSet<EventId> = shown.flat_map(|(a, b)| [*a, *b]).collect();
     if let Some(failure) = &trace.failure {
         found.insert(failure.event);
         collect(&failure.condition, &mut found);

@@ -354,6 +354,7 @@ impl Builder<'_> {
         self.slice.trace.intervals = intervals;
         let both = |&(access, free): &(EventId, EventId)| image(access).zip(image(free));
         self.slice.trace.lifetimes = trace.lifetimes.iter().filter_map(both).collect();
+        self.slice.trace.given.extend(trace.given.iter().filter_map(both));
         self.slice.trace.failure.clone_from(&trace.failure);
         if let Some(failure) = &mut self.slice.trace.failure {
             failure.event = image(failure.event)?;

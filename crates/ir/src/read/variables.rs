@@ -2,13 +2,25 @@
 //!
 //! LLVM 19 and newer keep this in records beside the instructions. LLVM 22 lets the C API read
 //! them; before that, they are turned into the intrinsics of old for a moment.
+//!
+//! Of a scalar whose address is taken an optimising compiler only says where its value is, now and then. Where it begins
+//! stands on the line that declares it.
 
+use super::instructions::opcode;
 use super::{Reader, call};
 use crate::types::{LocalVariable, Operand};
-use llvm::llvm_sys::LLVMDbgRecordKind as RecordKind;
 use llvm::llvm_sys::debuginfo::LLVMMetadataKind as Kind;
 use llvm::llvm_sys::prelude::{LLVMDbgRecordRef, LLVMMetadataRef, LLVMValueRef};
+use llvm::llvm_sys::{LLVMDbgRecordKind as RecordKind, LLVMTypeKind as TypeKind};
 use rustc_hash::FxHashSet;
+
+/// The types of scalars, as `LLVMGetTypeKind` gives them.
+const SCALARS: [i32; 4] = [
+    TypeKind::LLVMIntegerTypeKind as i32,
+    TypeKind::LLVMPointerTypeKind as i32,
+    TypeKind::LLVMFloatTypeKind as i32,
+    TypeKind::LLVMDoubleTypeKind as i32,
+];
 
 /// How the variable is found from the value of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,6 +42,13 @@ struct Description {
     value: LLVMValueRef,
     variable: LLVMMetadataRef,
     expression: LLVMMetadataRef,
+}
+
+/// A scalar in memory begins.
+struct Begin {
+    alloca: LLVMValueRef,
+    scope: LLVMMetadataRef,
+    line: u32,
 }
 
 /// The getters that LLVM 22 brought.
@@ -86,10 +105,12 @@ impl Reader<'_> {
         getters: Option<Getters>,
     ) -> Vec<LocalVariable> {
         let mut found = Vec::new();
+        let mut begins: Vec<Begin> = Vec::new();
         // SAFETY: the function and its blocks are alive.
         unsafe {
             for block in self.llvm.blocks(function) {
                 for instruction in self.llvm.instructions(block) {
+                    begins.extend(self.begin(instruction));
                     match getters {
                         Some(getters) => self.records(instruction, getters, &mut found),
                         None => found.extend(self.intrinsic(instruction)),
@@ -98,8 +119,9 @@ impl Reader<'_> {
             }
         }
         let mut seen = FxHashSet::default();
-        let variables = found.into_iter().filter_map(|description| self.variable(&description));
-        let variables: Vec<LocalVariable> = variables.collect();
+        let variables = found.iter().filter_map(|description| self.variable(description));
+        let mut variables: Vec<LocalVariable> = variables.collect();
+        variables.extend(self.declared_where_they_begin(&found, &begins));
         variables
             .into_iter()
             .filter(|v| seen.insert((v.name.clone(), v.value, v.address, v.offset, v.scope)))
@@ -151,6 +173,63 @@ impl Reader<'_> {
         })
     }
 
+    /// A call that says that a scalar in memory begins.
+    fn begin(&self, instruction: LLVMValueRef) -> Option<Begin> {
+        if call!(self, LLVMIsACallInst(instruction)).is_null() {
+            return None;
+        }
+        let callee = call!(self, LLVMGetCalledValue(instruction));
+        // SAFETY: the callee is alive.
+        let name = unsafe { self.llvm.value_name(callee) };
+        let last = call!(self, LLVMGetNumArgOperands(instruction)).checked_sub(1)?;
+        if !name.starts_with("llvm.lifetime.start") {
+            return None;
+        }
+        let mut alloca = call!(self, LLVMGetOperand(instruction, last));
+        if call!(self, LLVMIsAInstruction(alloca)).is_null() {
+            return None;
+        }
+        if call!(self, LLVMGetInstructionOpcode(alloca)) == opcode::BIT_CAST {
+            alloca = call!(self, LLVMGetOperand(alloca, 0));
+        }
+        if call!(self, LLVMIsAAllocaInst(alloca)).is_null() {
+            return None;
+        }
+        let ty = call!(self, LLVMGetAllocatedType(alloca));
+        let scalar = SCALARS.contains(&call!(self, LLVMGetTypeKind(ty)));
+        let location = call!(self, LLVMInstructionGetDebugLoc(instruction));
+        if !scalar || location.is_null() {
+            return None;
+        }
+        let line = call!(self, LLVMDILocationGetLine(location));
+        Some(Begin { alloca, scope: call!(self, LLVMDILocationGetScope(location)), line })
+    }
+
+    /// The variables that are declared where exactly one scalar begins, and no other variable is.
+    fn declared_where_they_begin(
+        &mut self,
+        found: &[Description],
+        begins: &[Begin],
+    ) -> Vec<LocalVariable> {
+        let declared: FxHashSet<LLVMMetadataRef> = found.iter().map(|it| it.variable).collect();
+        let mut named = Vec::new();
+        for begin in begins {
+            let here = |variable: &&LLVMMetadataRef| {
+                call!(self, LLVMDIVariableGetScope(**variable)) == begin.scope
+                    && call!(self, LLVMDIVariableGetLine(**variable)) == begin.line
+            };
+            let mut variables = declared.iter().filter(here);
+            let (Some(&variable), None) = (variables.next(), variables.next()) else { continue };
+            let alone = begins.iter().all(|other| {
+                other.alloca == begin.alloca
+                    || (other.scope, other.line) != (begin.scope, begin.line)
+            });
+            let Some(&value) = self.values.get(&begin.alloca).filter(|_| alone) else { continue };
+            named.push(self.local(variable, value, (true, 0)));
+        }
+        named
+    }
+
     fn variable(&mut self, description: &Description) -> Option<LocalVariable> {
         let shape = self.shape(description.expression);
         let (address, offset) = match (description.declares, shape) {
@@ -161,16 +240,25 @@ impl Reader<'_> {
         };
         let value = *self.values.get(&description.value)?;
         let value = Some(value).filter(|v| matches!(v, Operand::Inst(_) | Operand::Param(_)))?;
-        let operands = self.operands_of(description.variable);
+        Some(self.local(description.variable, value, (address, offset)))
+    }
+
+    fn local(
+        &mut self,
+        variable: LLVMMetadataRef,
+        value: Operand,
+        (address, offset): (bool, i64),
+    ) -> LocalVariable {
+        let operands = self.operands_of(variable);
         let scope = self.node(operands.first().copied());
-        Some(LocalVariable {
+        LocalVariable {
             name: self.string(&operands, 1),
             ty: self.debug_type_at(&operands, 3),
             value,
             address,
             offset,
             scope: scope.map(|scope| self.scope(scope)),
-        })
+        }
     }
 
     /// The C API does not show an expression's operations, but prints them.

@@ -58,6 +58,13 @@ impl Engine<'_> {
         ends_in_crash(kind) || (certain && ends_in_check(kind))
     }
 
+    /// The same of a run whose walk has met the failure already, where memory is known to be misused.
+    pub(crate) fn may_have_damaged_memory(&self) -> bool {
+        let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
+        let fits = |kind| ends_in_crash(kind) || ends_in_check(kind);
+        self.recording.common_clock && kind.is_some_and(fits)
+    }
+
     /// An access to an object, and when that was freed: may the thread have come too late?
     pub(crate) fn note_use_of_freed(&mut self, t: usize, object: usize, taken: bool) {
         let Some((thread, time)) = self.learned.heap.objects[object].freed else { return };

@@ -6,10 +6,11 @@
 
 use super::freed::Freed;
 use super::{Found, SIGBUS, SIGSEGV};
-use crate::access::Place;
+use crate::access::{Place, stack_address};
 use crate::builder::Numbering;
 use crate::engine::{Engine, Pass};
 use crate::locals::Used;
+use crate::outlived::Outlived;
 use crate::pointed::Pointed;
 use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
@@ -25,7 +26,7 @@ use rustc_hash::FxHashMap;
 const LONGEST_ACCESS: u64 = 16;
 
 /// An event as thread and index in it.
-pub(super) type At = (usize, u32);
+pub(crate) type At = (usize, u32);
 
 /// What is known of objects' ends.
 #[derive(Clone, Debug, Default)]
@@ -45,9 +46,17 @@ pub(crate) struct Lifetime {
     pub locals: Used,
     /// How it came there.
     pub pointed: Pointed,
+    /// What other threads did in the failing one's stack.
+    pub outlived: Outlived,
 }
 
 impl Lifetime {
+    /// φbug is that the object's end comes before this access.
+    pub fn blame(&mut self, object: usize, access: At) {
+        self.access = Some((object, access));
+        self.freed.null = None;
+    }
+
     /// Makes the order of free and access the failure's condition. Without both of them as events
     /// (a thread that uses what it freed itself), every schedule fails.
     pub fn apply(&self, trace: &mut EventTrace, numbering: &Numbering) {
@@ -65,6 +74,10 @@ impl Lifetime {
                 Some(null) => FailureCondition::Any(vec![freed, FailureCondition::Value(null)]),
                 None => freed,
             };
+            // The thread that a write comes too late for fails behind it.
+            if trace.events[access.index()].thread != trace.events[failure.event.index()].thread {
+                trace.given.push((access, failure.event));
+            }
         }
     }
 
@@ -91,6 +104,8 @@ impl Lifetime {
         };
         let twice = self.first_free.and_then(id).zip(self.second_free.and_then(id));
         let mut lifetimes: Vec<(EventId, EventId)> = twice.into_iter().collect();
+        let shown = self.outlived.orders.iter();
+        lifetimes.extend(shown.filter_map(|(before, after)| id(*before).zip(id(*after))));
         for event in trace.events.iter().take(trace.intervals.len()) {
             let reads = event.kind.reads().iter().map(|part| part.cell);
             let mut cells = reads.chain(event.kind.writes().iter().map(|part| part.cell));
@@ -147,7 +162,10 @@ impl<'r> Engine<'r> {
         if let Some(pointer) = is_first.then(|| self.faulting_argument(t, begin)).flatten() {
             self.through(t, pointer);
         }
-        let counts = failed || self.limits.options.ordered_accesses;
+        // A variable that lies where it did in the run ends there.
+        let ends_there = self.learned.locals.are_only_ends() && self.learned.heap.is_local(index);
+        let base = if ends_there { stack_address(t, begin) } else { base };
+        let counts = failed || ends_there || self.limits.options.ordered_accesses;
         if counts || self.lifetime.freed.suspects.contains(&index) {
             self.survey(t, Place::new(base, size, None), true);
         }

@@ -13,7 +13,7 @@ mod panic;
 mod reached;
 mod search;
 
-pub(crate) use lifetime::Lifetime;
+pub(crate) use lifetime::{At, Lifetime};
 pub(crate) use meant::{AccessKey, Known};
 
 use crate::engine::Engine;
