@@ -594,6 +594,7 @@ fn two_steps_between_the_same_two_of_another_thread() {
     assert_eq!((found.pattern, found.case), (Pattern::SeveralVariables, Some("mixed-writes")));
     assert_eq!(found.events, events(&parsed, &["between", "first", "last"]), "{found:?}");
     // Who had not seen the other's best does not know of it, and has not overtaken it.
-    let blind = OFFERS.replace("R best -> y", "R other -> y").replace("R best -> m", "R other -> m");
+    let blind =
+        OFFERS.replace("R best -> y", "R other -> y").replace("R best -> m", "R other -> m");
     assert_eq!(cause(&blind).0.case, Some("write-before-write"));
 }
