@@ -43,6 +43,18 @@ pub enum PackError {
         /// What is the matter with it.
         reason: String,
     },
+    /// The packed trace is not there, or cannot be opened.
+    #[error("cannot read a packed trace")]
+    Open(#[source] io::Error),
+    /// The archive cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
     /// A file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -69,11 +81,21 @@ pub fn pack(trace: &Path, file: &Path) -> Result<(), PackError> {
     // As readable as other files that a user makes.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     let temporary = tempfile::Builder::new().permissions(permissions).tempfile_in(parent(file))?;
-    let compressed = zstd::Encoder::new(BufWriter::new(temporary.as_file()), LEVEL)?;
+    let mut compressed = zstd::Encoder::new(BufWriter::new(temporary.as_file()), LEVEL)?;
+    // Damage on the way is to be noticed in whatever is in it.
+    compressed.include_checksum(true)?;
     let mut archive = tar::Builder::new(compressed);
     archive.mode(tar::HeaderMode::Deterministic);
-    append(&mut archive, trace, Path::new(name))?;
-    archive.into_inner()?.finish()?.flush()?;
+    let written = |result: Result<(), PackError>| match result {
+        // What is read has its name in the error.
+        Err(PackError::Io(source)) if is_full(&source) => {
+            Err(PackError::Write { path: file.to_owned(), source })
+        }
+        other => other,
+    };
+    written(append(&mut archive, trace, Path::new(name)))?;
+    let finished = archive.into_inner().and_then(zstd::Encoder::finish);
+    written(finished.and_then(|mut out| out.flush()).map_err(PackError::Io))?;
     match temporary.persist_noclobber(file) {
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
@@ -81,6 +103,11 @@ pub fn pack(trace: &Path, file: &Path) -> Result<(), PackError> {
         }
         Err(error) => Err(error.error.into()),
     }
+}
+
+/// Has it nothing to do with what was to be written?
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 /// Adds a directory and all that is in it, in the order of the names.
@@ -129,7 +156,7 @@ pub fn unpack(file: &Path, directory: Option<&Path>) -> Result<PathBuf, PackErro
 /// Writes what is in an archive below a directory, and gives the name of the one directory that all of it is in.
 fn extract(file: &Path, below: &Path) -> Result<PathBuf, PackError> {
     let bad = |reason: String| PackError::Archive { path: file.to_owned(), reason };
-    let open = BufReader::new(fs_err::File::open(file)?);
+    let open = BufReader::new(fs_err::File::open(file).map_err(PackError::Open)?);
     let mut archive = tar::Archive::new(zstd::Decoder::with_buffer(open)?);
     let mut name = None;
     for entry in archive.entries()? {
@@ -154,7 +181,7 @@ fn extract(file: &Path, below: &Path) -> Result<PathBuf, PackError> {
         }
         let written = entry.unpack_in(below).map_err(|error| match error.kind() {
             // That has nothing to do with what is in it.
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::PermissionDenied => {
+            _ if is_full(&error) || error.kind() == ErrorKind::PermissionDenied => {
                 PackError::Io(error)
             }
             _ => bad(with_causes(&error)),
@@ -259,6 +286,31 @@ mod tests {
         fs_err::write(&file, archive("a.trace/x", tar::EntryType::Regular)).expect("written");
         let error = unpack(&file, Some(&root.path().join("a"))).expect_err("no trace");
         assert!(matches!(error, PackError::Trace(_)), "{error}");
+    }
+
+    #[test]
+    fn any_damage_on_the_way_is_noticed() {
+        let root = trace();
+        let file = root.path().join("packed");
+        pack(&root.path().join("run.trace"), &file).expect("packed");
+        let whole = fs_err::read(&file).expect("it can be read");
+        let to = root.path().join("other.trace");
+        for place in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 0x20;
+            fs_err::write(&file, &damaged).expect("written");
+            // What the format leaves unused says nothing of the contents.
+            if unpack(&file, Some(&to)).is_ok() {
+                let same = fs_err::read(to.join("manifest.json")).expect("it can be read");
+                let own = fs_err::read(root.path().join("run.trace/manifest.json"));
+                assert_eq!(same, own.expect("it can be read"), "{place}");
+                let path = fs_err::read(to.join("threads/t0.path.z")).expect("it can be read");
+                assert_eq!(path, [0, 1, 2], "{place}");
+                fs_err::remove_dir_all(&to).expect("removed");
+            }
+        }
+        let error = unpack(&root.path().join("nowhere"), None).expect_err("it is not there");
+        assert!(matches!(error, PackError::Open(_)), "{error}");
     }
 
     #[test]

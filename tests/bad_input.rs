@@ -4,6 +4,7 @@
 use crate::workspace::{Outcome, Workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use trace_format::{FormatVersion, Manifest};
 
 const SUCCESS: i32 = 0;
@@ -276,4 +277,22 @@ fn a_packed_trace_is_named_as_one_and_is_a_trace_again_when_unpacked() {
     assert_eq!(outcome.stdout(), "good.trace\n");
     workspace.symbiosis(["check", "good.trace"]).expect_code(SUCCESS);
     workspace.symbiosis(["unpack", "old/manifest.json"]).expect_code(BAD_TRACE);
+    // One that is damaged or missing leaves the others alone.
+    fs::remove_dir_all(workspace.path("good.trace")).expect("removed");
+    let all = ["unpack", "old/manifest.json", "missing.tar.zst", "good.trace.tar.zst"];
+    let outcome = workspace.symbiosis(all).expect_code(BAD_TRACE);
+    assert_eq!(outcome.stdout(), "good.trace\n");
+    for name in ["old/manifest.json", "missing.tar.zst"] {
+        assert!(outcome.stderr().contains(name), "{}", outcome.describe());
+    }
+}
+
+#[test]
+fn who_cannot_print_says_where() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("it can be opened");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_symbiosis"));
+    let output = command.args(["completions", "bash"]).stdout(full).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(UNEXPECTED));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot write to standard output: No space left"), "{said}");
 }

@@ -334,6 +334,53 @@ fn an_order_of_locks_holds_for_all_rounds() {
     assert!(answer.contains("enforced: passed 5 of 5"), "{answer}");
 }
 
+/// Two threads count, round after round, with nothing else in their loop.
+const ROUNDS: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+
+static int count;
+
+static void *add(void *rounds) {
+    for (int i = 0; i < *(int *)rounds; i++) {
+        int before = __atomic_load_n(&count, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&count, before + 1, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+int main(void) {
+    pthread_t left, right;
+    int rounds = 3;
+    pthread_create(&left, NULL, add, &rounds);
+    pthread_create(&right, NULL, add, &rounds);
+    pthread_join(left, NULL);
+    pthread_join(right, NULL);
+    assert(count == 6);
+    return 0;
+}
+"#;
+
+/// A round that begins ends the one before: a rule that keeps a thread alone until its loop is over is more than the repair, and
+/// runs with it say nothing of that.
+fn a_rule_lets_others_in_between_rounds() {
+    let workspace = Workspace::new("fix-rounds");
+    fs::write(workspace.path("program.c"), ROUNDS).expect("the source can be written");
+    let compile = ["cc", "-g", "-O1", "-pthread", "program.c", "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "2000", "-o", "failing.trace"];
+    let arguments = record.iter().chain(&["--", "./program"]);
+    workspace.symbiosis(arguments.copied()).expect_code(SUCCESS);
+    let arguments = ["fix", "failing.trace", "--runs", "5", "--avoid", "rule"];
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let rule = fs::read_to_string(workspace.path("rule")).expect("a rule");
+    let sites = |role: &str| -> Vec<String> {
+        rule.lines().filter_map(|line| line.strip_prefix(role)).map(str::to_owned).collect()
+    };
+    assert_eq!(sites("enter ").len(), 1, "{rule}");
+    assert!(sites("leave ").contains(&sites("enter ")[0]), "{rule}");
+}
+
 /// A thread can be joined once, and not in each round.
 fn nobody_is_joined_in_a_loop() {
     let options = ("-O1", &["--detect=use-after-free"][..]);
@@ -479,6 +526,10 @@ fn main() -> ExitCode {
     }));
     trials.push(Trial::test("rounds::an_order_of_locks_holds_for_all", || {
         an_order_of_locks_holds_for_all_rounds();
+        Ok(())
+    }));
+    trials.push(Trial::test("rounds::others_get_in_between", || {
+        a_rule_lets_others_in_between_rounds();
         Ok(())
     }));
     trials.push(Trial::test("rounds::nobody_is_joined_in_each", || {

@@ -304,3 +304,15 @@ fn a_call_that_does_not_come_back_was_given_what_it_was_given() {
     let cause = solution.cause.as_ref().expect("a cause");
     assert_eq!(cause.variables, ["batch"], "{}", cause.sentence);
 }
+
+/// A watchdog waits for the end of all work, and so for whoever hangs: the run is told as that of the thread that the initial one
+/// waits for.
+#[test]
+fn who_watches_is_not_the_one_that_hangs() {
+    let solution = hung("watched_tank");
+    let failure = solution.failure.as_ref().expect("a failure");
+    assert_eq!((failure.kind.as_str(), failure.location.function.as_str()), ("hang", "fill"));
+    let cause = solution.cause.as_ref().expect("a cause");
+    assert_eq!(cause.pattern, "missed-wakeup", "{}", cause.sentence);
+    assert!(cause.variables.iter().any(|name| name == "room"), "{}", cause.sentence);
+}

@@ -5,6 +5,7 @@ use crate::workspace::{Outcome, Workspace};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 const SUCCESS: i32 = 0;
 const RUNS: usize = 20;
@@ -129,4 +130,35 @@ fn a_watched_heap_does_not_disturb_what_the_dynamic_linker_notes() {
     let record = ["record", "--detect=use-after-free", "-o", "run.trace", "--", "./program"];
     let said = workspace.symbiosis(record).stderr();
     assert!(said.contains("the run passed"), "{said}");
+}
+
+/// Fails for want of input, and, with it, whenever it was run before.
+const ASKS: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int main(void) {
+    char line[20];
+    if (fgets(line, sizeof line, stdin) == NULL)
+        return 7;
+    if (access("ran", F_OK) == 0)
+        return 3;
+    return creat("ran", 0600) < 0;
+}
+"#;
+
+#[test]
+fn each_run_gets_the_same_standard_input() {
+    let workspace = Workspace::new("inputs-standard");
+    fs::write(workspace.path("asks.c"), ASKS).expect("the source can be written");
+    workspace.symbiosis(["cc", "-g", "asks.c", "-o", "asks"]).expect_code(SUCCESS);
+    fs::write(workspace.path("lines"), "one\n").expect("the input can be written");
+    let input = fs::File::open(workspace.path("lines")).expect("the input");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_symbiosis"));
+    let arguments = ["record", "--until-failure", "5", "--", "./asks"];
+    let output = command.current_dir(workspace.path(".")).args(arguments).stdin(input).output();
+    let output = output.expect("symbiosis starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("run 2 of 5 failed") && said.contains("exit status 3"), "{said}");
 }

@@ -90,6 +90,10 @@ pub fn kept(trace: &Path) -> Result<Solution, KeptError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(KeptError::NoTrace(trace.to_owned()));
         }
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let source = serde_json::Error::io(error);
+            return Err(KeptError::NoAnswer { path, source });
+        }
         Err(error) => return Err(KeptError::Read(error)),
     };
     let no_answer = |source| KeptError::NoAnswer { path: path.clone(), source };
@@ -135,7 +139,7 @@ mod tests {
         let error = kept(trace.path()).expect_err("it is another version's");
         assert!(matches!(error, KeptError::Version { .. }), "{error}");
         assert!(error.to_string().contains("symbiosis-solution 0.9"), "{error}");
-        for written in ["[]", "{"] {
+        for written in [&b"[]"[..], b"{", b"{\"format\": \"\xff\"}"] {
             fs_err::write(&file, written).expect("the file can be written");
             let error = kept(trace.path()).expect_err("it is something else");
             assert!(matches!(error, KeptError::NoAnswer { .. }), "{error}");

@@ -19,9 +19,11 @@ pub(super) fn write(output: Option<&Path>, text: &[u8]) -> Result<(), Failure> {
         }
     };
     match result {
-        Err(error) if output.is_some() || error.kind() != ErrorKind::BrokenPipe => {
+        Err(error) if output.is_none() && error.kind() != ErrorKind::BrokenPipe => {
+            let error = format!("cannot write to standard output: {error}");
             Err(Failure::new(exit_codes::UNEXPECTED, error))
         }
+        Err(error) if output.is_some() => Err(Failure::new(exit_codes::UNEXPECTED, error)),
         _ => Ok(()),
     }
 }

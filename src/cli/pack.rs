@@ -2,7 +2,9 @@
 
 use super::output::print;
 use super::{Failure, exit_codes};
+use crate::errors::with_causes;
 use crate::pack::{self, PackError};
+use crate::said::say;
 use std::path::PathBuf;
 
 /// Make one file of a trace, to be sent or kept by a CI job.
@@ -31,11 +33,12 @@ pub struct UnpackArgs {
 impl From<PackError> for Failure {
     fn from(error: PackError) -> Self {
         let code = match error {
-            PackError::Trace(_) | PackError::Strange(_) | PackError::Archive { .. } => {
-                exit_codes::BAD_TRACE
-            }
+            PackError::Trace(_)
+            | PackError::Strange(_)
+            | PackError::Archive { .. }
+            | PackError::Open(_) => exit_codes::BAD_TRACE,
             PackError::Name(_) | PackError::Exists(_) | PackError::Inside(_) => exit_codes::USAGE,
-            PackError::Io(_) => exit_codes::UNEXPECTED,
+            PackError::Io(_) | PackError::Write { .. } => exit_codes::UNEXPECTED,
         };
         Self::new(code, error)
     }
@@ -55,15 +58,22 @@ pub fn pack(args: &PackArgs) -> Result<u8, Failure> {
 /// Unpacks the files, one after the other, and prints the traces' names.
 ///
 /// # Errors
-/// When one is no packed trace, or a directory cannot be made. What was unpacked before stays.
+/// When one is no packed trace, or a directory cannot be made. The others are unpacked all the same; the error is the last one.
 pub fn unpack(args: &UnpackArgs) -> Result<u8, Failure> {
     if args.output.is_some() && args.files.len() > 1 {
         let error = "-o names the directory of one trace; give one file, or no -o";
         return Err(Failure::new(exit_codes::USAGE, error));
     }
+    let mut failed: Option<Failure> = None;
     for file in &args.files {
-        let trace = pack::unpack(file, args.output.as_deref())?;
-        print(format!("{}\n", trace.display()).as_bytes())?;
+        match pack::unpack(file, args.output.as_deref()) {
+            Ok(trace) => print(format!("{}\n", trace.display()).as_bytes())?,
+            Err(error) => {
+                if let Some(earlier) = failed.replace(error.into()) {
+                    say(format_args!("error: {}", with_causes(earlier.error.as_ref())));
+                }
+            }
+        }
     }
-    Ok(exit_codes::SUCCESS)
+    failed.map_or(Ok(exit_codes::SUCCESS), Err)
 }

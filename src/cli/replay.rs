@@ -220,12 +220,20 @@ fn found(args: &Args, options: ReplayOptions) -> Result<Result<(Plan, PathBuf), 
     let reason = match finding.and_then(|finding| finding.note.clone()) {
         Some(note) => note,
         None => answer.solution.reason.clone().unwrap_or_else(|| match args.alternate {
-            Some(_) => "none was found on the recorded paths".to_owned(),
+            Some(_) => alternates_end(answer.alternates.len()),
             None => "no order of the recorded events leads to this failure".to_owned(),
         }),
     };
     say(format_args!("there is no {what} to replay: {reason}"));
     Ok(Err(if answer.cut_short { exit_codes::LIMIT } else { exit_codes::NO_SCHEDULE }))
+}
+
+/// Why there is no alternate of a number, where so many were found.
+fn alternates_end(found: usize) -> String {
+    match found.checked_sub(1) {
+        None => "none was found on the recorded paths".to_owned(),
+        Some(last) => format!("the last one that was found is --alternate {last}"),
+    }
 }
 
 fn failure_place(solution: &Solution) -> String {
@@ -337,5 +345,16 @@ impl Runs<'_> {
             return Ok(());
         }
         output::print(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::alternates_end;
+
+    #[test]
+    fn which_alternates_there_are_is_told() {
+        assert!(alternates_end(0).starts_with("none"));
+        assert!(alternates_end(2).ends_with("--alternate 1"));
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 pub use traits::Traits;
+pub(crate) use traits::place;
 
 /// The value of [`Comparison::format`].
 pub const FORMAT: &str = "symbiosis-comparison";

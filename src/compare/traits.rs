@@ -49,6 +49,8 @@ impl Traits {
         if is_deadlock(self) != is_deadlock(other) {
             return false;
         }
+        // What is done wrong at one place may be told as another kind of failure there.
+        let same_failure = place(&self.failure) == place(&other.failure);
         let same_variables = !self.variables.is_empty() && self.variables == other.variables;
         let variable = share(&self.variables, &other.variables);
         let function = share(&self.functions, &other.functions);
@@ -61,6 +63,11 @@ impl Traits {
         let told = self.fingerprint.is_some() && other.fingerprint.is_some();
         told && !self.may_be_one_with(other)
     }
+}
+
+/// Where it failed, of `double-free at a.c:1`.
+pub(crate) fn place(failure: &str) -> &str {
+    failure.rsplit_once(" at ").map_or(failure, |(_, place)| place)
 }
 
 fn share(one: &[String], other: &[String]) -> bool {
@@ -92,6 +99,7 @@ mod tests {
         assert!(apart(&traits("b", "tray", "a.c:print", "exit at a.c:2")));
         assert!(!apart(&traits("b", "tray", "a.c:print", "exit at a.c:1")));
         assert!(apart(&traits("b", "tray", "a.c:take", "exit at a.c:1")));
+        assert!(!apart(&traits("b", "tray", "a.c:print", "abort at a.c:1")));
         assert!(!apart(&traits("b", "pages", "a.c:take", "exit at a.c:2")));
         let deadlock = Traits { pattern: "deadlock".to_owned(), ..one.clone() };
         assert!(apart(&Traits { fingerprint: Some("b".to_owned()), ..deadlock }));

@@ -17,6 +17,8 @@ const RUNS: u32 = 20;
 const ENOUGH: Duration = Duration::from_secs(5);
 /// ... and were so many.
 const LEAST: u32 = 3;
+/// Under noise as many runs as the recorded program takes to fail so often: that fewer pass says little of a failure that is rare.
+const FAILURES: u32 = 10;
 /// A run that may hang as the recorded one did is ended after this time.
 const LONGEST_HANG: Duration = Duration::from_secs(10);
 
@@ -28,6 +30,8 @@ pub(super) struct Enforced {
     others: Others,
     /// Is the program to be run under noise in any case?
     noisy: bool,
+    /// How many runs under noise the recorded program took to fail [`FAILURES`] times, or in [`ENOUGH`] time; asked once.
+    recorded_runs: Option<u32>,
 }
 
 /// What came of running the program with a repair's order.
@@ -71,7 +75,7 @@ impl Enforced {
         };
         let others = Others::new(solution, manifest, (time, until));
         let noisy = super::fails_behind(solution);
-        Ok(Self { ready, settings, others, noisy })
+        Ok(Self { ready, settings, others, noisy, recorded_runs: None })
     }
 
     /// Is it to be seen in runs under noise that a repair helps, because what the cause says is not all that went wrong?
@@ -97,7 +101,7 @@ impl Enforced {
         };
         tracing::debug!(rule, "runs with a rule");
         self.settings.avoid = Some(rule.to_owned());
-        let programs = Programs { target, settings: &self.settings, runs };
+        let programs = Programs { target, settings: &self.settings, runs, usual: RUNS };
         let scheduled = |_| replay::run(target, script, &self.settings);
         let replays = match programs.taken(scheduled, &mut self.others)? {
             Runs::Done(replays, _) => replays,
@@ -106,6 +110,13 @@ impl Enforced {
         if (replays.failed_otherwise == 0 && !self.noisy) || replays.has_failed() {
             return Ok(Runs::Done(replays, None));
         }
+        let usual = match (self.recorded_runs, self.noisy && runs.is_none()) {
+            (Some(known), _) => known,
+            (None, true) => runs_to_fail(target, &self.settings)?,
+            (None, false) => RUNS,
+        };
+        self.recorded_runs = self.noisy.then_some(usual);
+        let programs = Programs { usual, ..programs };
         let noisy = |run| under_noise(target, &self.settings, run);
         Ok(match programs.taken(noisy, &mut self.others)? {
             Runs::Done(noisy, _) => Runs::Done(replays, Some(noisy)),
@@ -114,11 +125,32 @@ impl Enforced {
     }
 }
 
+/// How many runs under noise does the recorded program take to fail [`FAILURES`] times? Never fewer than [`RUNS`]; where it cannot
+/// be run, or not long enough, as many as that.
+fn runs_to_fail(target: &Target, settings: &Settings) -> Result<u32, ReplayError> {
+    let settings = Settings { avoid: None, ..settings.clone() };
+    let end = Instant::now() + ENOUGH;
+    let (mut runs, mut failed) = (0, 0);
+    while failed < FAILURES && Instant::now() < end {
+        match under_noise(target, &settings, runs) {
+            Ok(attempt) => failed += u32::from(attempt.manifest.failure.is_some()),
+            Err(error @ ReplayError::Interrupted(_)) => return Err(error),
+            Err(_) => break,
+        }
+        runs += 1;
+    }
+    tracing::debug!(runs, failed, "runs of the recorded program under noise");
+    Ok(runs.max(RUNS))
+}
+
 /// The program with a repair's order, and how often it is to be run.
 struct Programs<'a> {
     target: &'a Target,
     settings: &'a Settings,
+    /// So often, if somebody said so; ...
     runs: Option<u32>,
+    /// ... else so often, where that does not take long.
+    usual: u32,
 }
 
 impl Programs<'_> {
@@ -129,7 +161,7 @@ impl Programs<'_> {
     ) -> Result<Runs, ReplayError> {
         let mut replays = Replays::default();
         let end = Instant::now() + ENOUGH;
-        for number in 0..self.runs.unwrap_or(RUNS) {
+        for number in 0..self.runs.unwrap_or(self.usual) {
             if self.runs.is_none() && number >= LEAST && Instant::now() >= end {
                 break;
             }

@@ -19,6 +19,7 @@ mod others;
 mod rule;
 
 use crate::pipeline::{self, Budget, PipelineError};
+use crate::replay::{AGAIN_BEHIND, FAILED_BEHIND};
 use answer::{Fixes, Replays};
 use enforced::{Enforced, Runs};
 use explain::Pattern;
@@ -315,7 +316,8 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     Ok(fixes)
 }
 
-/// Did the program fail all the same where the pair of events came the other way round, at another place or in a later round? Then the
+/// Did the program fail all the same where the pair of events came the other way round, at another place, in a later round or in
+/// another thread? Then the
 /// order that is told of is not all that went wrong, and that a repair rules it out in the recorded run does not say that it helps.
 fn fails_behind(solution: &Solution) -> bool {
     all_fail_behind(solution.alternates.iter().map(|other| other.replay_note.as_deref()))
@@ -323,7 +325,7 @@ fn fails_behind(solution: &Solution) -> bool {
 
 fn all_fail_behind<'n>(notes: impl Iterator<Item = Option<&'n str>>) -> bool {
     let mut notes = notes.peekable();
-    let fails = |note: &str| note.starts_with(crate::replay::FAILED_BEHIND);
+    let fails = |note: &str| note.starts_with(FAILED_BEHIND) || note.contains(AGAIN_BEHIND);
     notes.peek().is_some() && notes.all(|note| note.is_some_and(fails))
 }
 
@@ -468,13 +470,15 @@ pub(crate) fn event(text: &str) -> Option<EventId> {
 
 #[cfg(test)]
 mod tests {
-    use super::all_fail_behind;
+    use super::{AGAIN_BEHIND, FAILED_BEHIND, all_fail_behind};
 
     #[test]
     fn a_program_that_fails_in_the_other_order_has_more_to_be_seen() {
-        let behind = format!("{}: assertion failed", crate::replay::FAILED_BEHIND);
+        let behind = format!("{FAILED_BEHIND}: assertion failed");
         let behind = Some(behind.as_str());
-        assert!(all_fail_behind([behind, behind].into_iter()));
+        let again =
+            format!("behind the schedule t0.1 goes on to its end first; {AGAIN_BEHIND}: aborted");
+        assert!(all_fail_behind([behind, behind, Some(again.as_str())].into_iter()));
         for passes in [&[][..], &[None], &[behind, None], &[Some("the run passed")]] {
             assert!(!all_fail_behind(passes.iter().copied()), "{passes:?}");
         }

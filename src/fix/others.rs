@@ -2,7 +2,7 @@
 //! the recorded program fails for that one as well.
 
 use super::answer::Other;
-use crate::compare::Traits;
+use crate::compare::{Traits, place};
 use crate::pipeline::{self, ReplayOptions, SolveOptions};
 use crate::record::{Noise, draw_seed};
 use crate::replay::{self, Attempt, ReplayError, Settings, Target};
@@ -185,12 +185,7 @@ impl Others {
 
 /// Is it known that a run failed elsewhere, and for another bug, than the recorded one?
 fn is_another(traits: &Traits, recorded: &Traits) -> bool {
-    // What is done wrong at one place may be told as another kind of failure there.
-    let place = |traits: &Traits| {
-        let place = traits.failure.rsplit_once(" at ").map(|(_, place)| place);
-        place.unwrap_or(&traits.failure).to_owned()
-    };
-    place(traits) != place(recorded) && traits.are_apart(recorded)
+    place(&traits.failure) != place(&recorded.failure) && traits.are_apart(recorded)
 }
 
 #[cfg(test)]

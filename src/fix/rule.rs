@@ -22,6 +22,14 @@ struct Gate {
     instruction: InstId,
 }
 
+impl Gate {
+    /// Are the calls that were inlined around it those by which the event's thread came there?
+    fn leads_to(&self, event: &Event) -> bool {
+        self.frames.len() <= event.stack.len()
+            && self.frames.iter().zip(event.stack.iter()).all(|(place, site)| place.is(site))
+    }
+}
+
 /// A function: its module and its place there.
 type FunctionId = (usize, usize);
 
@@ -32,6 +40,12 @@ struct Place {
     file: String,
     function: String,
     line: u32,
+}
+
+impl Place {
+    fn is(&self, site: &Site) -> bool {
+        self.line == site.line && self.function == site.function && self.file == site.file
+    }
 }
 
 /// The program's gates.
@@ -86,19 +100,21 @@ impl<'r> Gates<'r> {
         self.of_event(event).map(|gate| gate.site.as_str()).collect()
     }
 
+    /// The gates at an event's place, for what it does, in the code that its thread was in: what is inlined in several
+    /// functions has gates in each of them.
     fn of_event<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Gate> {
-        let site = event.site();
-        let here = move |place: &Place| {
-            place.line == site.line && place.function == site.function && place.file == site.file
-        };
         let word = match event.kind {
             EventKind::Read { .. } => ":read:",
             EventKind::Write { .. } => ":write:",
             EventKind::ReadModifyWrite { .. } => ":update:",
             _ => ":call:",
         };
-        let own = self.all.iter().filter(move |gate| gate.frames.iter().any(here));
-        own.filter(move |gate| gate.site.contains(word))
+        let here = |gate: &&Gate| {
+            gate.site.contains(word) && gate.frames.iter().any(|place| place.is(event.site()))
+        };
+        let found: Vec<&Gate> = self.all.iter().filter(here).collect();
+        let known = found.iter().any(|gate| gate.leads_to(event));
+        found.into_iter().filter(move |gate| !known || gate.leads_to(event))
     }
 
     /// The gates from which a thread comes to the end of a stretch again without coming through its beginning: in the
@@ -347,6 +363,7 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
                 }
                 add_lines(*stretch);
             }
+            places.extend(begins_anew(at, stretches).into_iter().map(|site| ("leave", site)));
             "alone"
         }
         Rule::After { first, then } => {
@@ -381,6 +398,56 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
         let _ = writeln!(text, "{role} {site}");
     }
     Some(text)
+}
+
+/// The places where stretches begin and that lie within none: who comes to one again has left what it began there before, as in
+/// the next round of a loop whose rounds are held one by one.
+fn begins_anew(at: &Places<'_>, stretches: &[Stretch]) -> BTreeSet<String> {
+    let trace = at.trace;
+    let place = |id: EventId| {
+        let point = at.points.and_then(|points| points.point(id)).map(|point| point.site);
+        let event = trace.event(id);
+        (point, event.stack.identity(), event.kind.name())
+    };
+    let mut sites: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    let mut sites_of = |id: EventId| {
+        sites.entry(place(id)).or_insert_with(|| at.sites(id).unwrap_or_default()).clone()
+    };
+    let mut begins: BTreeMap<_, (Stretch, BTreeSet<String>)> = BTreeMap::new();
+    for stretch in stretches {
+        let key = [stretch.first, stretch.last].map(|id| {
+            let event = trace.event(id);
+            (event.stack.identity(), event.kind.name())
+        });
+        let (_, own) = begins.entry(key).or_insert((*stretch, BTreeSet::new()));
+        own.extend(sites_of(stretch.first));
+    }
+    let mut anew: BTreeSet<String> =
+        begins.values().flat_map(|(_, sites)| sites.iter().cloned()).collect();
+    anew.retain(|site| !site.starts_with('~'));
+    for Stretch { first, last } in stretches {
+        let index = |id: EventId| trace.event(id).index as usize;
+        let own = &trace.thread_of(*first).events;
+        let inside = own.get(index(*first) + 1..=index(*last)).unwrap_or_default();
+        for site in inside.iter().flat_map(|id| sites_of(*id)) {
+            anew.remove(&site);
+        }
+    }
+    // Nor may other ways lead there through the lines of another one. Where it begins in other copies of its lines is no such way.
+    for (stretch, own) in begins.values() {
+        let Some(lines) = Lines::of(trace, at.gates, *stretch) else { continue };
+        let line = |gate: &Gate| gate.frames.iter().find(|it| lines.has(it)).map(|it| it.line);
+        let begins = at.gates.all.iter().filter(|gate| own.contains(&gate.site));
+        let begins: BTreeSet<u32> = begins.filter_map(line).collect();
+        for gate in &at.gates.all {
+            let on = lines.on.contains(&(gate.function, gate.instruction));
+            let within = line(gate).map_or(on, |line| !begins.contains(&line));
+            if within && !own.contains(&gate.site) {
+                anew.remove(&gate.site);
+            }
+        }
+    }
+    anew
 }
 
 /// Would the thread of the first step be held up at these places before it has taken that, although it

@@ -3,7 +3,9 @@
 use super::work::Explained;
 use crate::errors::with_causes;
 use crate::record::Noise;
-use crate::replay::{self, Claim, ReplayError, Settings, Target, Verdict, across, judge};
+use crate::replay::{
+    self, AGAIN_BEHIND, Claim, ReplayError, Settings, Target, Verdict, across, judge,
+};
 use model::{EventKind, Schedule, Thread, ThreadId};
 use render::solution::Replay;
 use std::path::{Path, PathBuf};
@@ -267,8 +269,7 @@ impl Confirmer {
             let (finding, _) = self.run(Claim::Passes, target, &script)?;
             if finding.avoids() {
                 let note = format!(
-                    "behind the schedule {} goes on to its end first; when all threads go on at \
-                     will, the same may happen again: {again}",
+                    "behind the schedule {} goes on to its end first; {AGAIN_BEHIND}: {again}",
                     then[0].name
                 );
                 return Ok(Some(Finding { note: Some(note), script: Some(script), ..finding }));

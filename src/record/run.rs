@@ -327,7 +327,10 @@ fn spawn(
     let name = program.command.first().cloned().unwrap_or_default();
     let failed = |source| RecordError::Start { program: name.clone(), source };
     let mut command = match &options.confined {
-        None => Command::new(&name),
+        None => {
+            super::input::rewind();
+            Command::new(&name)
+        }
         Some(confined) => {
             // The program sees the name that it had, wherever its file is now.
             let mut command = Command::new(&program.file);

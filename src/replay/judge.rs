@@ -71,6 +71,9 @@ pub fn judge(claim: Claim, original: &Manifest, attempt: &Attempt) -> Verdict {
 /// How it is said of a run under an alternate schedule that it failed all the same, at another place or in a later round.
 pub const FAILED_BEHIND: &str = "the run came past the failure's place, and then failed";
 
+/// How it is said of an alternate schedule behind which the same failure came once more, unless threads went on one after the other.
+pub const AGAIN_BEHIND: &str = "when all threads go on at will, the same may happen again";
+
 /// What is to be said of a run besides whether it bears out the claim; nothing when it did exactly
 /// what the schedule says.
 #[must_use]

@@ -356,6 +356,17 @@ fn make_check_passes_fails_and_skips() {
     assert!(good && text.contains("skipped"), "{text}");
     bench.program(FOLLOWED, "exit 1");
     assert!(!make(&["check", "PROGRAM=program"]).0);
+    // Nor does a space in its path matter.
+    bench.program(FOLLOWED, "exit 0");
+    let apart = bench.0.path().join("a place apart");
+    fs_err::create_dir(&apart).unwrap();
+    for file in ["program", "report.bin"] {
+        fs_err::copy(bench.0.path().join(file), apart.join(file)).unwrap();
+    }
+    for path in ["a place apart/program", apart.join("program").to_str().unwrap()] {
+        let (good, text) = make(&["check", &format!("PROGRAM={path}")]);
+        assert!(good && text.contains("passed"), "{path}: {text}");
+    }
     // As a part of another Makefile.
     let outer = "bank_7_PROGRAM = made\ninclude Makefile\nmade:\n\tcp program made\n";
     fs_err::write(bench.0.path().join("outer.mk"), outer).unwrap();

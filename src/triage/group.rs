@@ -24,6 +24,7 @@ impl Groups {
         let mut member = Member {
             trace: outcome.trace.display().to_string(),
             command: outcome.command,
+            program: outcome.program,
             duration_ms: outcome.duration_ms,
             replay: Replay::NotRun,
         };
@@ -163,7 +164,8 @@ mod tests {
     use std::path::PathBuf;
 
     fn outcome(trace: &str, end: End) -> Outcome {
-        Outcome { trace: PathBuf::from(trace), command: String::new(), duration_ms: None, end }
+        let (command, program) = Default::default();
+        Outcome { trace: PathBuf::from(trace), command, program, duration_ms: None, end }
     }
 
     fn found(fingerprint: Option<&str>, failure: &str, replay: Replay) -> End {

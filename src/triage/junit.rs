@@ -24,17 +24,17 @@ impl Triage {
                 if let Some(fingerprint) = group.fingerprint.as_deref() {
                     case.add_property(Property::new("fingerprint", fingerprint));
                 }
-                cases.push((program(&member.command), case));
+                cases.push((&*member.program, case));
             }
         }
         for unsolved in &self.unsolved {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
             status.set_message(&*unsolved.reason);
             let member = &unsolved.member;
-            cases.push((program(&member.command), case(member, status)));
+            cases.push((&*member.program, case(member, status)));
         }
         for member in &self.passed {
-            cases.push((program(&member.command), case(member, TestCaseStatus::success())));
+            cases.push((&*member.program, case(member, TestCaseStatus::success())));
         }
         let mut suites: BTreeMap<&str, TestSuite> = BTreeMap::new();
         for (program, case) in cases {
@@ -53,17 +53,11 @@ fn case(member: &Member, status: TestCaseStatus) -> TestCase {
         case.set_time(Duration::from_millis(milliseconds));
     }
     if !member.command.is_empty() {
-        case.set_classname(program(&member.command));
+        case.set_classname(&*member.program);
         case.add_property(Property::new("command", &*member.command));
     }
     case.add_property(Property::new("replay", member.replay.words()));
     case
-}
-
-/// The program's name, without the directories that lead there.
-fn program(command: &str) -> &str {
-    let first = command.split(' ').next().unwrap_or_default();
-    first.rsplit('/').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -75,7 +69,8 @@ mod tests {
     fn every_trace_is_a_case_of_its_program() {
         let member = |trace: &str, command: &str| Member {
             trace: trace.to_owned(),
-            command: command.to_owned(),
+            command: format!("./bin of it/{command}"),
+            program: command.to_owned(),
             duration_ms: Some(1500),
             ..Member::default()
         };
@@ -85,7 +80,7 @@ mod tests {
                 pattern: "order".to_owned(),
                 cause: "`a` came before `b` & c".to_owned(),
                 failure: "exit at q.c:1".to_owned(),
-                traces: vec![member("1.trace", "./bin/queue 7"), member("2.trace", "./pool")],
+                traces: vec![member("1.trace", "queue"), member("2.trace", "pool")],
                 ..Group::default()
             }],
             unsolved: vec![Unsolved {
@@ -93,7 +88,7 @@ mod tests {
                 code: Some(20),
                 reason: "it is cut".to_owned(),
             }],
-            passed: vec![member("4.trace", "./pool")],
+            passed: vec![member("4.trace", "pool")],
             ..Triage::default()
         };
         let text = triage.to_junit().expect("XML");

@@ -149,6 +149,9 @@ pub struct Member {
     /// The recorded command, its words separated by spaces.
     #[serde(default)]
     pub command: String,
+    /// The name of the program, without the directories that lead there; empty where it is not known.
+    #[serde(skip)]
+    pub program: String,
     /// How long the recorded run took, in milliseconds; none where that is not known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duration_ms: Option<u64>,

@@ -37,6 +37,8 @@ pub struct Outcome {
     pub trace: PathBuf,
     /// The recorded command.
     pub command: String,
+    /// The program's name, without the directories that lead there.
+    pub program: String,
     /// How long the run took, in milliseconds.
     pub duration_ms: Option<u64>,
     /// What came of it.
@@ -184,9 +186,16 @@ fn outcome(trace: &Path, options: &Options, place: &Path) -> Result<Outcome, Tri
     Ok(Outcome {
         trace: trace.to_owned(),
         command: known.map(|manifest| manifest.command.join(" ")).unwrap_or_default(),
+        program: known.and_then(program).unwrap_or_default(),
         duration_ms: known.and_then(|manifest| manifest.duration_ms),
         end,
     })
+}
+
+/// There may be spaces in it, and in the directories before it.
+fn program(manifest: &Manifest) -> Option<String> {
+    let name = Path::new(manifest.command.first()?).file_name()?;
+    Some(name.to_string_lossy().into_owned())
 }
 
 /// Of one whose recorder was killed it is not known.

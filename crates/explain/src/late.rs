@@ -4,7 +4,7 @@
 use crate::across::{Flipped, Flow, SHOWN, View, event_of, mark};
 use crate::commuting::Commuting;
 use crate::conflict::{ConflictOrder, OrderKind, conflict_orders};
-use model::{EventId, EventKind, EventTrace, Thread};
+use model::{EventId, EventKind, EventTrace, ReadRef, Thread};
 use solver::Order;
 use std::collections::BTreeSet;
 
@@ -119,7 +119,9 @@ impl<'v, 'a> Lateness<'v, 'a> {
                     || self.missed(event.id, thread))
                 && self.is_late(conflict.order.before)
         };
-        let best = orders.iter().filter(late).min_by_key(|conflict| rank(conflict))?;
+        let late: Vec<&ConflictOrder> = orders.iter().filter(late).collect();
+        let best = late.iter().copied().min_by_key(|conflict| rank(conflict))?;
+        let best = self.to_the_pointer(best, &late);
         let needs = best.order.after;
         let after = self.beyond_rivals(best).unwrap_or(best.order.before);
         let before = match passed_by(best) {
@@ -127,6 +129,31 @@ impl<'v, 'a> Lateness<'v, 'a> {
             false => self.in_place_of(needs, thread)?,
         };
         Some(Flipped::Late { before, after, needs })
+    }
+
+    /// Where what was read lies behind a pointer that came too late itself: that pointer, of several the last one that was
+    /// read. The failing run did not get to that object at all, so when it was written says nothing.
+    fn to_the_pointer<'o>(
+        &self,
+        read: &'o ConflictOrder,
+        late: &[&'o ConflictOrder],
+    ) -> &'o ConflictOrder {
+        let trace = self.view.passing.trace;
+        let index = |conflict: &ConflictOrder| trace.event(conflict.order.after).index;
+        let mut found = read;
+        while let OrderKind::ReadFrom(_) = found.kind {
+            let through = trace.address_reads(trace.event(found.order.after));
+            let is_pointer = |other: &&&ConflictOrder| {
+                let leads = |read: &ReadRef| read.event == other.order.after;
+                matches!(other.kind, OrderKind::ReadFrom(_)) && through.iter().any(leads)
+            };
+            let before = late.iter().filter(|other| index(other) < index(found));
+            match before.filter(is_pointer).max_by_key(|other| index(other)) {
+                Some(pointer) => found = pointer,
+                None => break,
+            }
+        }
+        found
     }
 
     /// Where what was read is an update that another thread made in the same place, as one that takes away as well: what that

@@ -554,3 +554,47 @@ fn who_counts_itself_misses_later_counts_as_it_should() {
     let cause = cause_of(&parsed);
     assert_eq!(cause.events, events(&parsed, &["read", "write"]), "{cause:?}");
 }
+
+/// The best and whose it is are written in two steps by two threads; only whose it is is looked at in the end.
+const OFFERS: &str = "
+    cell best 32 = 0
+    cell party 32 = 0
+    t0: fork a
+    t0: fork b
+    a: R best -> m
+    a: assume m < 9
+    a: [first] W best 9
+    a: [last] W party 1
+    b: [look] R best -> y
+    b: assume y < 12
+    b: [second] W best 12
+    b: [between] W party 2
+    t0: join a
+    t0: join b
+    t0: R party -> p
+    t0: fail p != 2
+";
+
+#[test]
+fn two_steps_between_the_same_two_of_another_thread() {
+    let cause = |text: &str| {
+        let mut parsed = trace(text);
+        for (label, line) in [("first", 5), ("second", 5), ("last", 6), ("between", 6)] {
+            let (file, function) = ("offer.c".to_owned(), "offer".to_owned());
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack =
+                vec![Site { file, line, column: 1, function }].into();
+        }
+        let id = parsed.event("look");
+        let inside = parsed.trace.event(parsed.event("first")).stack.clone();
+        parsed.trace.events[id.index()].stack = inside;
+        (cause_of(&parsed), parsed)
+    };
+    let (found, parsed) = cause(OFFERS);
+    assert_eq!((found.pattern, found.case), (Pattern::SeveralVariables, Some("mixed-writes")));
+    assert_eq!(found.events, events(&parsed, &["between", "first", "last"]), "{found:?}");
+    // Who had not seen the other's best does not know of it, and has not overtaken it.
+    let blind =
+        OFFERS.replace("R best -> y", "R other -> y").replace("R best -> m", "R other -> m");
+    assert_eq!(cause(&blind).0.case, Some("write-before-write"));
+}

@@ -31,6 +31,7 @@ mod misdirected;
 mod once;
 mod order;
 mod orders;
+mod overlaid;
 mod package_locks;
 mod parted;
 mod posted;
@@ -275,7 +276,8 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         // Which of two writes came last may follow from an update that was lost on the way there.
         let Some(found) = found else {
             return stale::find(story, *pair, false)
-                .filter(|found| found.case == Some("read-write-write"));
+                .filter(|found| found.case == Some("read-write-write"))
+                .or_else(|| overlaid::find(story, *pair));
         };
         if same_step::may_say_more(&found)
             && let Some(step) = same_step::find(story, *pair)

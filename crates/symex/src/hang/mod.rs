@@ -428,6 +428,9 @@ impl Engine<'_> {
         if condition.is_always() && !awaited.is_empty() {
             return (awaited, condition);
         }
+        // The run is told as that of a thread that the initial one waits for, and not as one's that watches, say.
+        let mut all = all;
+        all.sort_by_key(|root| !awaited.contains(root));
         (all, condition)
     }
 }
