@@ -587,3 +587,9 @@ fn variables_of_other_threads_are_found_by_their_addresses() {
 fn variables_of_other_threads_are_found_where_the_walk_comes_to_them() {
     confirmed("lent_buffer.cc", &["c++", "-g", "-O1", "-std=c++17"]);
 }
+
+/// What a call gave is another date by the time that it is read: the C library has one object for all threads.
+#[test]
+fn a_date_that_all_threads_share_is_overwritten_between_two_lines() {
+    confirmed("shared_date.c", &["cc", "-g", "-O1"]);
+}
