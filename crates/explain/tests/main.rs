@@ -11,6 +11,7 @@ mod examples;
 mod files;
 mod flips;
 mod late;
+mod locks;
 mod looks;
 mod opaque;
 mod outcomes;
