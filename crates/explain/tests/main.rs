@@ -3,6 +3,7 @@
 mod across;
 mod alternates;
 mod announced;
+mod came_back;
 mod causes;
 mod checks;
 mod counters;

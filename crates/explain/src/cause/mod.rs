@@ -14,6 +14,7 @@
 mod accesses;
 mod announced;
 mod atomicity;
+mod came_back;
 mod container;
 mod counted;
 mod crossed;
@@ -255,6 +256,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     if let Some(found) = taken::find(story).or_else(|| woken::find(story)) {
         return Some(found);
     }
+    if let Some(found) = came_back::find(story) {
+        return Some(found);
+    }
     // Where the recorded paths lead to the failure in any order, what counts is why a thread came that way.
     if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
         return Some(found);
@@ -400,7 +404,7 @@ impl Found {
             self.case,
             Some("read-write-write" | "write-write-read" | "write-read-write")
                 | Some("use-before-initialisation" | "announced-too-early" | "crossed")
-                | Some("looked-too-early" | "two-moments" | "found-the-same")
+                | Some("looked-too-early" | "two-moments" | "found-the-same" | "came-back")
         )
     }
 
