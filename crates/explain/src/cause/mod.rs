@@ -305,6 +305,11 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         {
             return Some(rival);
         }
+        if matches!(found.case, Some("use-before-initialisation" | "read-before-write"))
+            && let Some(rival) = stale::find_rival_on_the_way(story)
+        {
+            return Some(rival);
+        }
         if found.is_firm() || locks::are_different(story, *pair) {
             return Some(found);
         }
