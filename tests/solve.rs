@@ -563,7 +563,7 @@ fn the_variable_of_a_later_round_is_the_one_that_ended() {
 }
 
 /// Records and solves a program of `tests/programs` whose threads share what they might have thought their own.
-fn confirmed(program: &str, compiler: &[&str]) {
+fn confirmed(program: &str, compiler: &[&str]) -> render::Solution {
     let workspace = Workspace::new(&format!("solve-{program}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
     let source = source.to_str().expect("a path in UTF-8");
@@ -575,6 +575,7 @@ fn confirmed(program: &str, compiler: &[&str]) {
     let solution = solve(&workspace, &["--alternates", "0"]);
     assert_eq!(solution.verdict, Verdict::FailingSchedule);
     assert_eq!(solution.replay, render::solution::Replay::Confirmed, "{:?}", solution.replay_notes);
+    solution
 }
 
 #[test]
@@ -588,8 +589,12 @@ fn variables_of_other_threads_are_found_where_the_walk_comes_to_them() {
     confirmed("lent_buffer.cc", &["c++", "-g", "-O1", "-std=c++17"]);
 }
 
-/// What a call gave is another date by the time that it is read: the C library has one object for all threads.
+/// What a call gave is another date by the time that it is read: the C library has one object for all threads, which is written by
+/// what was linked in, and not seen behind the call alone.
 #[test]
 fn a_date_that_all_threads_share_is_overwritten_between_two_lines() {
-    confirmed("shared_date.c", &["cc", "-g", "-O1"]);
+    let solution = confirmed("shared_date.c", &["cc", "-g", "-O1"]);
+    let shared =
+        |event: &render::solution::Event| event.object.as_deref() == Some("broken_down_time");
+    assert!(solution.events.iter().any(shared), "{:?}", solution.events);
 }
