@@ -582,12 +582,12 @@ fn a_late_write_is_the_cause_where_the_failure_may_come_of_it() {
     }
 }
 
-#[test]
-fn variables_of_other_threads_are_found_by_their_addresses() {
-    let workspace = Workspace::new("solve-queue-lock");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/queue_lock.c");
+/// Records and solves a program of `tests/programs` whose threads share what they might have thought their own.
+fn confirmed(program: &str, compiler: &[&str]) -> render::Solution {
+    let workspace = Workspace::new(&format!("solve-{program}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
     let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    let compile = compiler.iter().copied().chain(["-pthread", source, "-o", "program"]);
     workspace.symbiosis(compile).expect_code(SUCCESS);
     let record = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
     let record = record.into_iter().chain(["-o", "failing.trace", "--", "./program"]);
@@ -595,4 +595,26 @@ fn variables_of_other_threads_are_found_by_their_addresses() {
     let solution = solve(&workspace, &["--alternates", "0"]);
     assert_eq!(solution.verdict, Verdict::FailingSchedule);
     assert_eq!(solution.replay, render::solution::Replay::Confirmed, "{:?}", solution.replay_notes);
+    solution
+}
+
+#[test]
+fn variables_of_other_threads_are_found_by_their_addresses() {
+    confirmed("queue_lock.c", &["cc", "-g", "-O1"]);
+}
+
+/// The address is in a structure that is copied as a whole, so that no load of it is in the log.
+#[test]
+fn variables_of_other_threads_are_found_where_the_walk_comes_to_them() {
+    confirmed("lent_buffer.cc", &["c++", "-g", "-O1", "-std=c++17"]);
+}
+
+/// What a call gave is another date by the time that it is read: the C library has one object for all threads, which is written by
+/// what was linked in, and not seen behind the call alone.
+#[test]
+fn a_date_that_all_threads_share_is_overwritten_between_two_lines() {
+    let solution = confirmed("shared_date.c", &["cc", "-g", "-O1"]);
+    let shared =
+        |event: &render::solution::Event| event.object.as_deref() == Some("broken_down_time");
+    assert!(solution.events.iter().any(shared), "{:?}", solution.events);
 }

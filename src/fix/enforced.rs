@@ -28,6 +28,8 @@ pub(super) struct Enforced {
     ready: Result<(Target, String), String>,
     settings: Settings,
     others: Others,
+    /// Is it to be seen in runs that a repair helps? See [`Self::needs_runs`].
+    needed: bool,
     /// Is the program to be run under noise in any case?
     noisy: bool,
     /// How many runs under noise the recorded program took to fail [`FAILURES`] times, or in [`ENOUGH`] time; asked once.
@@ -74,13 +76,15 @@ impl Enforced {
             (_, Err(why)) => Err(why),
         };
         let others = Others::new(solution, manifest, (time, until));
-        let noisy = super::fails_behind(solution);
-        Ok(Self { ready, settings, others, noisy, recorded_runs: None })
+        let needed = super::fails_behind(solution);
+        // Of several checks that go wrong in a run one is told, and the next round's may go wrong by another order.
+        let noisy = needed || solution.check.is_some();
+        Ok(Self { ready, settings, others, needed, noisy, recorded_runs: None })
     }
 
     /// Is it to be seen in runs under noise that a repair helps, because what the cause says is not all that went wrong?
     pub(super) fn needs_runs(&self) -> bool {
-        self.noisy
+        self.needed
     }
 
     /// The other bugs for which runs with a repair's order failed.
@@ -89,7 +93,7 @@ impl Enforced {
     }
 
     /// Runs the program so many times, or as often as does not take long; and again under noise, where another bug made it fail or the
-    /// repair has [to be seen](Self::needs_runs) there.
+    /// repair has to be seen there.
     /// The runs end with the first one that fails for the recorded bug, as far as is known.
     ///
     /// # Errors
@@ -110,12 +114,12 @@ impl Enforced {
         if (replays.failed_otherwise == 0 && !self.noisy) || replays.has_failed() {
             return Ok(Runs::Done(replays, None));
         }
-        let usual = match (self.recorded_runs, self.noisy && runs.is_none()) {
+        let usual = match (self.recorded_runs, self.needed && runs.is_none()) {
             (Some(known), _) => known,
             (None, true) => runs_to_fail(target, &self.settings)?,
             (None, false) => RUNS,
         };
-        self.recorded_runs = self.noisy.then_some(usual);
+        self.recorded_runs = self.needed.then_some(usual);
         let programs = Programs { usual, ..programs };
         let noisy = |run| under_noise(target, &self.settings, run);
         Ok(match programs.taken(noisy, &mut self.others)? {

@@ -278,13 +278,13 @@ impl Confirmer {
         Ok(None)
     }
 
-    /// Looks for a run that avoids the failure along other paths. Nothing is found where the
-    /// program cannot be run.
+    /// Looks for a run that avoids the failure along other paths, or only (`came_back`) for one in which no value comes back
+    /// that did. Nothing is found where the program cannot be run.
     pub(super) fn across(
         &self,
         explained: &Explained<'_>,
         execution: &Execution,
-        deadline: Option<Instant>,
+        (deadline, came_back): (Option<Instant>, bool),
     ) -> Result<across::Found, ReplayError> {
         let (Ok(target), Some(failing)) = (&self.target, &explained.explanation.failing) else {
             return Ok(across::Found::default());
@@ -297,7 +297,8 @@ impl Confirmer {
             schedule: &failing.schedule,
             evaluation: &failing.evaluation,
         };
-        across::search(&failing, target, &self.settings, deadline)
+        let search = if came_back { across::search_came_back } else { across::search };
+        search(&failing, target, &self.settings, deadline)
     }
 
     /// What a run under this schedule came to; no verdict where it could not be made.

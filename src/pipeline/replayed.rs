@@ -80,20 +80,31 @@ pub(super) fn explain<'t>(
     };
     // What another run got from outside made it pass, then: whatever its threads did came only behind that.
     let shows = shows && !execution.trace.has_one_thread();
-    if in_vain && work.options.alternates > 0 && shows {
+    let explained = &replayed.explained;
+    if (in_vain || has_value_that_came_back(explained)) && work.options.alternates > 0 && shows {
         let started = Instant::now();
-        let explained = &replayed.explained;
-        replayed.across = confirmer.across(explained, execution, work.deadline)?;
+        let how = (work.deadline, !in_vain);
+        replayed.across = confirmer.across(explained, execution, how)?;
         work.timing.alternates += started.elapsed();
         let confirmed = |found: &across::CrossAlternate| found.replay == Replay::Confirmed;
         if !none && !replayed.across.alternate.as_ref().is_some_and(confirmed) {
             replayed.across.alternate = None;
         }
-        if replayed.across.alternate.is_some() {
+        if in_vain && replayed.across.alternate.is_some() {
             replayed.notes.extend(refused(&replayed.alternates));
         }
     }
     Ok(replayed)
+}
+
+/// Did a compare-exchange of the failing schedule take a value that had come back for one that had stayed? Along the recorded
+/// paths it succeeds in any order.
+fn has_value_that_came_back(explained: &Explained<'_>) -> bool {
+    let failing = explained.explanation.failing.as_ref();
+    failing.is_some_and(|failing| {
+        let found = explain::came_back(&explained.trace, &failing.schedule, &failing.evaluation);
+        !found.is_empty()
+    })
 }
 
 /// Why the alternates along the recorded paths give way to one along others.

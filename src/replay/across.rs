@@ -1,6 +1,7 @@
 //! Looking for a run without the failure along other paths, where no schedule of the recorded
 //! paths avoids it: conflicting pairs are tried the other way round on the real program.
 
+mod came_back;
 mod checks;
 mod compared;
 mod put_off;
@@ -22,6 +23,7 @@ use symex::{Execution, Input};
 use trace_format::Manifest;
 use trace_format::layout::LeftReason;
 
+pub use came_back::search_came_back;
 pub(super) use compared::turns;
 
 /// No more runs than this.
@@ -126,6 +128,19 @@ pub fn search(
     settings: &Settings,
     deadline: Option<Instant>,
 ) -> Result<Found, ReplayError> {
+    search_by(failing, target, settings, deadline, Search::run)
+}
+
+/// A way to look for a run that passes.
+type Way<'a> = fn(&mut Search<'a>) -> Result<Option<CrossAlternate>, ReplayError>;
+
+fn search_by<'a>(
+    failing: &'a Failing<'a>,
+    target: &'a Target,
+    settings: &'a Settings,
+    deadline: Option<Instant>,
+    way: Way<'a>,
+) -> Result<Found, ReplayError> {
     let end = Instant::now() + TIME;
     let end = deadline.map_or(end, |deadline| deadline.min(end));
     let _span = tracing::info_span!("across_paths").entered();
@@ -142,7 +157,7 @@ pub fn search(
         made: vec![],
         put_off: PutOff::default(),
     };
-    let alternate = match search.run() {
+    let alternate = match way(&mut search) {
         Ok(alternate) => alternate,
         Err(error @ ReplayError::Interrupted(_)) => return Err(error),
         Err(error) => {
@@ -277,6 +292,9 @@ impl Search<'_> {
         // The runs that still hang take longest, and what happened last tells most there.
         let hangs = self.hangs();
         let mut switch = if hangs { self.last_switch()? } else { None };
+        if let Some(found) = self.by_values_that_came_back()? {
+            return Ok(Some(found));
+        }
         if let Some(found) = self.by_checks()? {
             return Ok(Some(found));
         }

@@ -122,7 +122,7 @@ type Key = (Rank, (u32, u32));
 
 /// The thread that failed; of a hang, all that were waiting at the end: the one that it is said of may have
 /// waited long before another one went wrong.
-fn failing_threads(trace: &EventTrace) -> BTreeSet<ThreadId> {
+pub(crate) fn failing_threads(trace: &EventTrace) -> BTreeSet<ThreadId> {
     let Some(failure) = &trace.failure else { return BTreeSet::new() };
     let mut threads = BTreeSet::from([trace.event(failure.event).thread]);
     if matches!(failure.kind, FailureKind::Hang | FailureKind::Deadlock | FailureKind::StillRunning)

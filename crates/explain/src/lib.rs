@@ -21,6 +21,7 @@
 //! | `cause` | the cause in one sentence |
 //! | `widen` | from the part of a trace that matters to the whole |
 //! | `flips` | which pairs to try the other way round on the real program |
+//! | `came_back` | values that others changed and changed back before a compare-exchange |
 //! | `ask`, `context`, `failing`, `extend`, `happens_before` | what these share |
 
 mod across;
@@ -28,6 +29,7 @@ mod align;
 mod alternates;
 mod apart;
 mod ask;
+mod came_back;
 mod cause;
 mod checked;
 mod commuting;
@@ -61,6 +63,7 @@ pub use across::{Across, Divergence, Flipped, Side, across, across_check};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
 pub use apart::apart;
+pub use came_back::{CameBack, came_back};
 pub use cause::{
     Cause, CauseEvent, Passing, Pattern, cause, goes_on_without_look, last_member, late_write,
     outside_of_library, same_variable,

@@ -3,6 +3,7 @@
 mod across;
 mod alternates;
 mod announced;
+mod came_back;
 mod causes;
 mod checks;
 mod counters;
@@ -11,6 +12,7 @@ mod examples;
 mod files;
 mod flips;
 mod late;
+mod locks;
 mod looks;
 mod opaque;
 mod outcomes;

@@ -1,7 +1,8 @@
 //! The cause in one sentence, where threads took one step together, or read what belongs together in rounds of a loop.
 
 use crate::support::causes::{cause_of, events, trace};
-use explain::Pattern;
+use crate::support::runs::{Run, cause_across};
+use explain::{CauseEvent, Pattern};
 use model::{EventId, Site};
 
 fn site(function: &str, line: u32) -> Site {
@@ -121,4 +122,48 @@ fn elements_that_a_loop_adds_up_belong_together() {
     let case = Some("writes-between-reads");
     assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, case));
     assert_eq!(cause.events, events(&parsed, &["less", "more", "first", "second"]));
+}
+
+/// A pool makes a connection where there are fewer than the most, and counts it behind that; one that was given back is taken first.
+fn pool(looks: [&str; 4], order: &[usize]) -> Run {
+    let [found, look, few, end] = looks;
+    let mut parsed = trace(&format!(
+        "
+        cell count 32 = 0
+        cell idle 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [alook] R count -> c
+        a: assume c == 0
+        a: [old] R count -> o
+        a: [raise] W count o + 1
+        a: [fill] W idle 1
+        b: [empty] R idle -> i
+        b: assume i == {found}
+        {look}
+        {few}
+        {end}
+        "
+    ));
+    for (label, line) in [("alook", 35), ("blook", 35), ("old", 44), ("raise", 44), ("failed", 42)]
+    {
+        if let Some(id) = parsed.labels.get(label) {
+            parsed.trace.events[id.index()].stack = vec![site("take", line)].into();
+        }
+    }
+    Run::in_order(parsed, order)
+}
+
+/// That nothing had been given back is true of the run that fails, and why it counts is that two made one.
+#[test]
+fn a_count_that_two_found_low_is_the_cause_where_one_fails_before_it_counts() {
+    let failing = pool(
+        ["0", "b: [blook] R count -> d", "b: assume d == 0", "b: [failed] fail"],
+        &[0, 0, 0, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 0],
+    );
+    let passing = pool(["1", "", "", ""], &[0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 1, 0]);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("found-the-same"), "{}", cause.sentence);
+    let events = ["blook", "alook", "raise"].map(|l| CauseEvent::Failing(failing.event(l)));
+    assert_eq!(cause.events, events);
 }

@@ -68,6 +68,22 @@ impl Event {
                 || rust_file(site).is_some_and(is_waiting)
                 || package_file(site).is_some_and(is_waiting_of_package)
         }) || self.is_in_once()
+            || self.keeps_stop_state()
+    }
+
+    /// Is it how a stop state of the C++ library is locked and counted, or whom it tells? Whether it was asked to stop is the
+    /// program's affair, but for whoever asks it again.
+    fn keeps_stop_state(&self) -> bool {
+        let of_state = |site: &&Site| site.file.rsplit('/').next() == Some(STOP_STATE);
+        let mut inside = self.library().iter().filter(of_state).peekable();
+        let is_access = self.kind.is_access() && inside.peek().is_some();
+        let is_read = matches!(self.kind, EventKind::Read { .. });
+        let counts = |site: &Site| match site.function.as_str() {
+            "_M_stop_requested" => true,
+            "_M_try_lock_and_stop" => !is_read,
+            _ => false,
+        };
+        is_access && !inside.any(counts)
     }
 
     /// Is it how Rust's library has a routine run once, and others wait for that? Who asks whether it has run, or sets what it
@@ -345,6 +361,9 @@ const SYNCHRONISATION: [&str; 8] = [
 const ATOMIC_POINTERS: &str = "shared_ptr_atomic.h";
 const POINTER_LOCKS: [&str; 4] = ["lock", "unlock", "_M_swap_unlock", "_M_wait_unlock"];
 
+/// The header of the C++ library's stop tokens.
+const STOP_STATE: &str = "stop_token";
+
 /// The files, or folders of files, of Rust's library about how threads sleep, are woken, and end. What channels do
 /// with their messages is not among them: in which order two are sent says something about the program.
 const RUST_SYNCHRONISATION: [&str; 7] = [
@@ -417,7 +436,7 @@ const RELEASES: [&str; 3] = ["_M_release", "_M_weak_release", "__release_shared"
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{EventId, ThreadId};
+    use crate::ids::{EventId, ObjectId, ThreadId};
     use std::sync::Arc;
 
     fn site(file: &str, line: u32) -> Site {
@@ -554,6 +573,16 @@ mod tests {
             !event(&[base, ("src/barrier", "arrive"), ("heat.cpp", "part")])
                 .is_in_synchronisation()
         );
+        let stops = |function, kind| {
+            let stop = ("/usr/include/c++/12/stop_token", function);
+            Event { kind, ..event(&[base, stop, ("pool.cpp", "run")]) }.is_in_synchronisation()
+        };
+        let (read, write) = (EventKind::Read { parts: vec![] }, EventKind::Write { parts: vec![] });
+        assert!(stops("_M_unlock", write.clone()) && stops("_M_register_callback", read.clone()));
+        assert!(!stops("_M_stop_requested", read.clone()));
+        assert!(!stops("_M_try_lock_and_stop", write) && stops("_M_try_lock_and_stop", read));
+        let told = EventKind::Broadcast { condition: ObjectId::from_index(0) };
+        assert!(!stops("_M_request_stop", told), "who is told is woken");
         let release = ("/usr/include/c++/12/bits/shared_ptr_base.h", "_M_release");
         assert!(event(&[release, ("pool.cpp", "get")]).gives_up_reference());
         assert!(!event(&[("pool.cpp", "_M_release")]).gives_up_reference());

@@ -1,5 +1,29 @@
 //! Names in the source's words, as far as they tell the program from its libraries.
 
+use crate::event::{Event, EventKind};
+use crate::ids::ObjectId;
+use std::collections::BTreeSet;
+
+/// What callers of a class's functions call the lock that these have as `this->m_`, such as `orders.m_`: the first word
+/// that no acquisition of another lock among the events has. `None` where nobody has a word of its own.
+#[must_use]
+pub fn lock_from_outside<'e>(
+    object: ObjectId,
+    events: impl Iterator<Item = &'e Event>,
+) -> Option<&'e str> {
+    let (mut own, mut others) = (Vec::new(), BTreeSet::new());
+    for event in events {
+        let EventKind::Lock { object: taken, .. } = event.kind else { continue };
+        let words = event.words.iter().flatten().map(|word| &**word);
+        let words = words.filter(|word| !word.contains("this->"));
+        match taken == object {
+            true => own.extend(words),
+            false => others.extend(words),
+        }
+    }
+    own.into_iter().find(|word| !others.contains(word) && outside_of_library(word) == *word)
+}
+
 /// Is it a variable or member of the language's library: `_M_impl`, `__x`, `_IO_read_ptr`? Programs have
 /// names such as `_PP`, too, although the language reserves them; libraries' begin with one of these. What the
 /// compiler calls a class's table of virtual functions, `_vptr$Base`, is one where the class's name is;

@@ -316,6 +316,7 @@ impl Engine<'_> {
 
     pub fn survey(&mut self, t: usize, place: Place, write: bool) {
         if self.is_unpublished(place.address) || place.length == 0 {
+            self.note_reached(t, place.address);
             return;
         }
         if let Pass::Survey(shadow) = &mut self.pass {

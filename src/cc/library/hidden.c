@@ -6,6 +6,7 @@
  */
 
 #include <stddef.h>
+#include <time.h>
 
 #define REPLACES(name) __asm__(name) __attribute__((weak, visibility("hidden")))
 
@@ -42,4 +43,60 @@ char *next_token(char *text, const char *delimiters)
         strtok_position = end + 1;
     }
     return token;
+}
+
+/* What localtime and gmtime give, which is one object in the C library, too. */
+static struct tm broken_down_time;
+/* What asctime and ctime give. */
+static struct time_text {
+    char text[64];
+} time_text;
+
+static struct tm *give_time(const struct tm *time)
+{
+    if (time == NULL)
+        return NULL;
+    broken_down_time = *time;
+    return &broken_down_time;
+}
+
+static char *give_text(const struct tm *time)
+{
+    struct time_text own = {""};
+    if (time == NULL || asctime_r(time, own.text) == NULL)
+        return NULL;
+    time_text = own;
+    return time_text.text;
+}
+
+struct tm *utc_of(const time_t *when) REPLACES("gmtime");
+
+struct tm *utc_of(const time_t *when)
+{
+    struct tm own;
+    return give_time(gmtime_r(when, &own));
+}
+
+struct tm *local_time_of(const time_t *when) REPLACES("localtime");
+
+struct tm *local_time_of(const time_t *when)
+{
+    struct tm own;
+    /* As localtime does, and localtime_r need not. */
+    tzset();
+    return give_time(localtime_r(when, &own));
+}
+
+char *text_of(const struct tm *time) REPLACES("asctime");
+
+char *text_of(const struct tm *time)
+{
+    return give_text(time);
+}
+
+char *text_of_time(const time_t *when) REPLACES("ctime");
+
+char *text_of_time(const time_t *when)
+{
+    return give_text(local_time_of(when));
 }

@@ -214,7 +214,7 @@ fn clause(story: &Story<'_>, circle: &[Wait], wait: &Wait) -> String {
     let Some(held) = wait.held else {
         return format!("{me} waits for the end of {other} ({})", at(story, wait.block));
     };
-    let what = quoted(&story.subject(wait.block));
+    let what = quoted(&lock_among(story, circle, wait.block));
     let [place, got] = match apart(story, wait.block, held) {
         places if places[0] != at(story, wait.block) => places,
         _ => [wait.block, held].map(|id| among(story, circle, id)),
@@ -239,6 +239,22 @@ fn clause(story: &Story<'_>, circle: &[Wait], wait: &Wait) -> String {
         format!("which {other} took ({got})")
     };
     format!("{me} waits for {what} ({place}), {how}")
+}
+
+/// What a lock of a circle is called: where another one of it has the same name in its own class's functions, as the callers
+/// of these have it.
+fn lock_among(story: &Story<'_>, circle: &[Wait], id: EventId) -> String {
+    let name = story.subject(id);
+    let Some(object) = story.event(id).kind.object() else { return name };
+    let is_namesake = |wait: &Wait| {
+        let other = story.event(wait.block).kind.object();
+        other.is_some_and(|other| other != object) && story.subject(wait.block) == name
+    };
+    if !circle.iter().any(is_namesake) {
+        return name;
+    }
+    let outside = names::lock_from_outside(object, story.trace().events.iter());
+    outside.map_or(name, str::to_owned)
 }
 
 /// The place of an event of a circle. Where one of another lock lies on the same line, with the nearest call that tells

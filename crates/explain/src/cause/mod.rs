@@ -14,6 +14,7 @@
 mod accesses;
 mod announced;
 mod atomicity;
+mod came_back;
 mod container;
 mod counted;
 mod crossed;
@@ -256,6 +257,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     if let Some(found) = taken::find(story).or_else(|| woken::find(story)) {
         return Some(found);
     }
+    if let Some(found) = came_back::find(story) {
+        return Some(found);
+    }
     // Where the recorded paths lead to the failure in any order, what counts is why a thread came that way.
     if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
         return Some(found);
@@ -300,6 +304,11 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         // What else was said by then may be what brought the other thread there.
         if matches!(found.case, Some("announced-too-early" | "read-before-write"))
             && let Some(rival) = stale::find_rival(story, *pair)
+        {
+            return Some(rival);
+        }
+        if matches!(found.case, Some("use-before-initialisation" | "read-before-write"))
+            && let Some(rival) = stale::find_rival_on_the_way(story)
         {
             return Some(rival);
         }
@@ -402,7 +411,7 @@ impl Found {
             self.case,
             Some("read-write-write" | "write-write-read" | "write-read-write")
                 | Some("use-before-initialisation" | "announced-too-early" | "crossed")
-                | Some("looked-too-early" | "two-moments" | "found-the-same")
+                | Some("looked-too-early" | "two-moments" | "found-the-same" | "came-back")
         )
     }
 

@@ -21,6 +21,8 @@ const CONDITIONS: usize = 12;
 
 /// So many reads before the failure are looked at where nothing is known of their order.
 const LAST_READS: usize = 12;
+/// So many of the failing thread's last events are asked about what another thread had found there, too.
+const LOOKS_ON_THE_WAY: usize = 32;
 
 /// A value that a thread went by.
 #[derive(Clone, Copy)]
@@ -168,8 +170,8 @@ pub(super) fn find_rival(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let (look, cell) = written.into_iter().find_map(|cell| {
         let own = story.accesses(rival.thread, cell).iter().copied().rev();
         let mut own = own.filter(|id| story.event(*id).index < rival.index);
-        // Only what it looked at last may have led it there.
-        own.next().map(|look| (look, cell))
+        // Only what it looked at last may have led it there, but for what an addition reads.
+        own.find(|id| story.site(*id) != story.site(write)).map(|look| (look, cell))
     })?;
     let looked = |id: EventId| {
         let event = story.event(id);
@@ -197,6 +199,42 @@ pub(super) fn find_rival(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let case = Some("found-the-same");
     let events = [read, look, write];
     fits.then(|| Found { case, ..Found::new(Pattern::Atomicity, sentence, &events) })
+}
+
+/// The same of what the failing thread looked at in the call that it failed in, before another thread, which had found the same
+/// there, wrote it: whatever else the passing run has in another order, both went by that.
+pub(super) fn find_rival_on_the_way(story: &Story<'_>) -> Option<Found> {
+    let failure = story.event(story.trace().failure.as_ref()?.event);
+    let own = story.trace().threads[failure.thread.index()].events.get(..failure.index as usize)?;
+    let looks = own.iter().rev().copied().take_while(|id| story.in_one_call(*id, failure.id));
+    let mut looks = looks.filter(|id| story.is_named(*id)).take(LOOKS_ON_THE_WAY);
+    looks.find_map(|look| {
+        let cell = *story.cells(look).first()?;
+        let threads = story.trace().threads.iter().filter(|thread| thread.id != failure.thread);
+        let mut next = threads.filter_map(|thread| {
+            let accesses = story.accesses(thread.id, cell).iter().copied();
+            let mut writes = accesses.filter(|id| story.access(*id, cell).writes);
+            writes.find(|write| story.before(look, *write))
+        });
+        next.find_map(|write| {
+            let order = Order { before: look, after: write };
+            let kept = story.before_when_passing(look, write) == Some(true);
+            let found = find_rival(story, Pair::Reversed(order)).filter(|_| !kept)?;
+            let [_, CauseEvent::Failing(its), _] = found.events[..] else { return None };
+            // What the other one did when the call that the thread failed in was over is another step.
+            let within = calls_in_common(story, its, write);
+            (within >= calls_in_common(story, look, failure.id)).then_some(found)
+        })
+    })
+}
+
+/// How many calls both events of a thread are in, the innermost by its function alone.
+fn calls_in_common(story: &Story<'_>, one: EventId, other: EventId) -> usize {
+    let [one, other] = [one, other].map(|id| &story.event(id).stack);
+    let mut both = one.iter().rev().zip(other.iter().rev());
+    let same = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
+    let last = both.nth(same).is_some_and(|(a, b)| a.function == b.function);
+    same + usize::from(last)
 }
 
 /// The thread used an index that another thread's write had made another one.

@@ -13,6 +13,7 @@ use crate::source::{Span, asked_at, frames, span};
 use crate::statements::is_own;
 use crate::uses::is_found_between;
 use crate::words::{shares_this, word_in};
+use model::names::lock_from_outside;
 use model::{
     Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId,
     ObjectKind, Site,
@@ -263,6 +264,20 @@ fn changed(
     Candidate { repair, edited }
 }
 
+/// What the cause is about; where several locks of the circle have one name in their own classes' functions, as the callers
+/// of these call them.
+fn apart(bug: &Bug<'_>, blocks: &[&Event]) -> Vec<String> {
+    let names = super::variables(bug);
+    let wanted: BTreeSet<ObjectId> =
+        blocks.iter().filter_map(|block| asked(block)).map(|(object, _)| object).collect();
+    if wanted.len() <= names.len() {
+        return names;
+    }
+    let outside = |object| lock_from_outside(object, bug.trace.events.iter()).map(str::to_owned);
+    let apart: Option<Vec<String>> = wanted.into_iter().map(outside).collect();
+    apart.unwrap_or(names)
+}
+
 /// One more lock around what each thread of the circle does with its own: only one of them at a time.
 fn one_at_a_time(bug: &Bug<'_>, all: &Sections, blocks: &[&Event]) -> Option<Candidate> {
     let trace = bug.trace;
@@ -285,7 +300,7 @@ fn one_at_a_time(bug: &Bug<'_>, all: &Sections, blocks: &[&Event]) -> Option<Can
     guard(&mut edit, object, &regions);
     edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
-    let names = super::variables(bug);
+    let names = apart(bug, blocks);
     let listed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
     let lock = super::atomicity::new_mutex(&places, "around", &listed);
     let steps = places.iter().enumerate().map(|(number, place)| {

@@ -165,7 +165,13 @@ impl Repair {
         let is_new = |repair: &Self| repair.lock.as_ref().map(|lock| lock.new);
         let goes_further = (is_new(self), is_new(other)) == (Some(true), Some(false))
             && other.places.iter().all(|place| self.places.contains(place));
-        (moved && self.places.first() == other.places.first()) || guarded || goes_further
+        // The one statement before the other is the other behind the one.
+        let same = || {
+            let all = |repair: &Self| repair.places.iter().cloned().collect::<BTreeSet<_>>();
+            all(self) == all(other)
+        };
+        let moved = moved && (self.places.first() == other.places.first() || same());
+        moved || guarded || goes_further
     }
 }
 
@@ -446,6 +452,28 @@ mod tests {
         assert_eq!(first(&parsed.trace), Some(Kind::CriticalSection));
         parsed.trace.failure.as_mut().expect("a failure").kind = model::FailureKind::Hang;
         assert_eq!(first(&parsed.trace), Some(Kind::Move));
+    }
+
+    /// To call what loads a table before the table is published is to publish it only behind that call.
+    #[test]
+    fn one_statement_before_the_other_is_told_once() {
+        let at = |line: u32| {
+            let (file, function) = ("table.cc".to_owned(), "instance".to_owned());
+            Span::of(&model::Site { file, line, column: 1, function })
+        };
+        let moved = |kind: Kind, lines: [u32; 2]| Repair {
+            kind,
+            steps: Vec::new(),
+            lock: None,
+            variables: Vec::new(),
+            places: lines.map(at).to_vec(),
+            rule: Rule::None,
+            checked: None,
+        };
+        let earlier = moved(Kind::Move, [21, 20]);
+        assert!(moved(Kind::Move, [20, 21]).is_variant_of(&earlier));
+        assert!(!moved(Kind::Move, [20, 22]).is_variant_of(&earlier));
+        assert!(!moved(Kind::WaitFor, [20, 21]).is_variant_of(&earlier));
     }
 
     #[test]

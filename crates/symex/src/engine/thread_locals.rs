@@ -38,6 +38,8 @@ pub(crate) struct Addresses {
     left: BTreeMap<u64, BTreeSet<u64>>,
     /// By where they were read: real addresses that are not what the walk had there.
     read: BTreeMap<u64, BTreeSet<u64>>,
+    /// Made-up addresses at which a thread came by that has another variable of the name.
+    reached: BTreeSet<u64>,
 }
 
 impl<'r> Engine<'r> {
@@ -101,16 +103,30 @@ impl<'r> Engine<'r> {
 
     /// Notes that what is written to an address is the made-up one of a thread-local variable, if it is.
     pub fn note_left(&mut self, address: u64, bytes: &[MemoryByte]) {
-        if self.symbolic() || bytes.len() != 8 {
+        if self.symbolic() {
             return;
         }
-        let value = bytes.iter().rev().try_fold(0u64, |value, byte| match byte {
-            MemoryByte::Const(byte) => Some((value << 8) | u64::from(*byte)),
-            _ => None,
-        });
-        let Some(value) = value.filter(|value| super::is_private(*value)) else { return };
-        if self.thread_local_of(value).is_some() {
-            self.addresses.left.entry(address).or_default().insert(value);
+        // Structures that have pointers in them are copied as a whole.
+        for (at, word) in (address..).step_by(8).zip(bytes.chunks_exact(8)) {
+            let value = word.iter().rev().try_fold(0u64, |value, byte| match byte {
+                MemoryByte::Const(byte) => Some((value << 8) | u64::from(*byte)),
+                _ => None,
+            });
+            let Some(value) = value.filter(|value| super::is_private(*value)) else { continue };
+            if self.thread_local_of(value).is_some() {
+                self.addresses.left.entry(at).or_default().insert(value);
+            }
+        }
+    }
+
+    /// Notes that a thread comes to another one's thread-local variable, by the address that the walk itself handed on: where
+    /// a pointer comes from memory that is copied as a whole, the log has none that was read.
+    pub fn note_reached(&mut self, t: usize, address: u64) {
+        if self.symbolic() || !super::is_private(address) || owner_of_private(address) == Some(t) {
+            return;
+        }
+        if self.thread_local_of(address).is_some() {
+            self.addresses.reached.insert(address);
         }
     }
 
@@ -143,7 +159,7 @@ impl<'r> Engine<'r> {
     /// Behind a survey: which thread-local variables others know, and where they really are. Says whether there are
     /// new ones.
     pub(crate) fn publish_thread_locals(&mut self) -> bool {
-        let Addresses { left, read } = std::mem::take(&mut self.addresses);
+        let Addresses { left, read, reached } = std::mem::take(&mut self.addresses);
         let mut any = false;
         for (from, left) in &left {
             let Some(read) = read.get(from) else { continue };
@@ -167,7 +183,25 @@ impl<'r> Engine<'r> {
             let Some(address) = self.as_in_another_thread(computed) else { continue };
             any |= self.publish_thread_local(computed, address);
         }
+        for computed in reached {
+            any |= self.publish_reached(computed);
+        }
         any
+    }
+
+    /// Makes a variable that another thread came to one that threads share, at its real address if that is known, else where
+    /// the walk has it. Says whether that is news.
+    fn publish_reached(&mut self, computed: u64) -> bool {
+        let Some((thread, internal, size)) = self.thread_local_of(computed) else { return false };
+        let known = &mut self.learned.thread_locals;
+        match known.iter_mut().find(|found| found.thread == thread && found.internal == internal) {
+            Some(found) => found.size > 0 && !std::mem::replace(&mut found.published, true),
+            None => {
+                let address = internal;
+                known.push(Found { thread, address, size, internal, published: true });
+                true
+            }
+        }
     }
 
     /// Where an address of a thread-local variable really is, by where another thread has that variable.
@@ -207,6 +241,7 @@ impl<'r> Engine<'r> {
         match known.iter_mut().find(is_it) {
             Some(found) if found.address == address && found.published => return false,
             Some(found) if found.address == address => found.published = true,
+            Some(found) if super::is_private(found.address) => found.address = address,
             // It cannot lie at two places: what was read from memory there was something else.
             Some(found) => (found.size, found.published) = (0, false),
             None => known.push(Found { thread, address, size, internal, published: true }),

@@ -24,6 +24,29 @@ fn called<'a>(stuck: &'a Stuck, out: &'a Builder) -> &'a str {
     other.filter(|name| says_more(name, &stuck.object)).unwrap_or(&stuck.object)
 }
 
+/// The same, among all that threads wait for: two locks that have one name in their own classes' functions are called as the
+/// callers of these call them.
+fn called_among<'a>(stuck: &'a Stuck, graph: &Graph<'_>, out: &'a Builder) -> &'a str {
+    let name = called(stuck, out);
+    let Some(object) = lock_of(stuck, out) else { return name };
+    let is_namesake = |other: &Stuck| {
+        lock_of(other, out).is_some_and(|it| it != object) && called(other, out) == name
+    };
+    if !graph.stuck.iter().any(is_namesake) {
+        return name;
+    }
+    let events = out.threads.iter().flat_map(|log| &log.events);
+    model::names::lock_from_outside(object, events).unwrap_or(name)
+}
+
+/// The lock that the thread waits for.
+fn lock_of(stuck: &Stuck, out: &Builder) -> Option<ObjectId> {
+    match out.event_kind(stuck.thread, stuck.block)? {
+        EventKind::Block { on: Awaited::Lock { object, .. } } => Some(*object),
+        _ => None,
+    }
+}
+
 /// `t0.1 waits for the lock stock, which t0.2 holds`.
 pub(super) fn of(
     graph: &Graph<'_>,
@@ -33,7 +56,7 @@ pub(super) fn of(
 ) -> String {
     let stuck = &graph.stuck[at];
     let name = |thread: usize| names.get(thread).copied().unwrap_or("?");
-    let (me, object) = (name(stuck.thread), called(stuck, out));
+    let (me, object) = (name(stuck.thread), called_among(stuck, graph, out));
     match &stuck.waits {
         Waits::Lock { .. } => {
             format!("{me} waits for the lock {object}{}", holder(graph, at, &name))
