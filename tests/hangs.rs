@@ -94,6 +94,16 @@ fn workers_that_have_nothing_to_do_are_not_what_a_hang_is_put_down_to() {
     assert_ne!(cause.pattern, "missed-wakeup", "{}", cause.sentence);
 }
 
+/// One of two workers leaves where it should have come to rest first. The other one was woken, and rests again, as it does
+/// where nothing hangs.
+#[test]
+fn who_rests_again_in_runs_that_pass_is_not_what_a_hang_is_put_down_to() {
+    let solution = hung("left_at_work");
+    let cause = solution.cause.as_ref().expect("a cause");
+    assert!(!cause.sentence.contains("waited again"), "{}", cause.sentence);
+    assert!(cause.variables.iter().any(|name| name == "ended"), "{}", cause.sentence);
+}
+
 #[test]
 fn what_was_looked_at_in_an_earlier_round_is_no_check_before_the_wait() {
     let solution = hung("earlier_look");

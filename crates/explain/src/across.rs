@@ -320,6 +320,39 @@ impl<'a> View<'a> {
         !flow.same_source || self.returns_another_value(flow)
     }
 
+    /// What the source of the passing run's read is made of in the failing run, where it writes another value there: to have
+    /// read behind it would have been no use.
+    pub(crate) fn behind_other_value(&self, flow: &Flow) -> Vec<ReadRef> {
+        let read = flow.failing.read;
+        let here = event_of(flow.passing.write).and_then(|write| self.matching.in_failing(write));
+        let cell = |trace: &EventTrace, read: ReadRef| {
+            let part = trace.event(read.event).kind.reads().get(read.part as usize)?;
+            Some(part.cell)
+        };
+        let written = |side: &Side<'_>, write: EventId, read: ReadRef| {
+            let cell = cell(side.trace, read)?;
+            let mut parts = side.trace.event(write).kind.writes().iter();
+            let part = parts.find(|part| part.cell == cell)?;
+            let known = |var: VarId| side.evaluation.values.get(var.index()).copied().flatten();
+            side.trace.exprs.evaluate(part.value, &known)
+        };
+        let Some((here, there)) = here.zip(event_of(flow.passing.write)) else { return Vec::new() };
+        let is_pointer = cell(self.failing.trace, read).is_none_or(|cell| {
+            self.failing.trace.cells[cell.index()].display == model::trace::ValueDisplay::Pointer
+        });
+        let values = written(&self.failing, here, read).zip(written(
+            &self.passing,
+            there,
+            flow.passing.read,
+        ));
+        match values {
+            Some((one, other)) if one != other && !is_pointer && !flow.same_source => {
+                feeding(self.failing.trace, DataFlow { write: WriteSource::Write(here), read })
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The value of an expression of the failing run with what its reads return in the passing
     /// run; `None` when the passing run does not have one of them. A read that returns the same there
     /// has the failing run's value: an address is another one in every run, and the expression

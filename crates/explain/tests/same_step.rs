@@ -167,3 +167,30 @@ fn a_count_that_two_found_low_is_the_cause_where_one_fails_before_it_counts() {
     let events = ["blook", "alook", "raise"].map(|l| CauseEvent::Failing(failing.event(l)));
     assert_eq!(cause.events, events);
 }
+
+/// A function that goes by what it sees is called twice, and sees another value the second time: nobody came into a step of it.
+#[test]
+fn a_function_that_is_called_twice_looks_anew() {
+    let mut parsed = trace(
+        "
+        t0: fork a
+        t0: [one] R state -> x
+        t0: assume x == 0
+        t0: [two] R state -> y
+        t0: fail y == 1
+        a: [set] W state 1
+        ",
+    );
+    for (label, line) in [("one", 20), ("two", 30)] {
+        let id = parsed.event(label);
+        parsed.trace.events[id.index()].stack = vec![site("tell", 7), site("main", line)].into();
+    }
+    parsed.trace.conditions[0].site = site("tell", 7);
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.pattern, Pattern::Order, "{}", cause.sentence);
+    assert_eq!(cause.events, events(&parsed, &["two", "set"]));
+    // What a function only gives back is looked at by its caller.
+    parsed.trace.conditions[0].site = site("main", 20);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-read")));
+}

@@ -134,3 +134,30 @@ fn begin(run: &Run) -> model::EventId {
     });
     timed_out.expect("a wait with a limit")
 }
+
+/// Two workers rest, work, and rest again, and each counts itself. Who ends them says so before both rest: one leaves at work.
+#[test]
+fn behind_what_was_written_otherwise_there_is_no_use_to_have_looked() {
+    let text = "
+        cell rest 32 = 2
+        t0: fork a
+        t0: fork b
+        a: RMW rest -> x = x - 1
+        b: RMW rest -> y = y - 1
+        t0: [end] W ended 1
+        t0: [look] R rest -> r
+        b: [see] R ended -> e
+        b: assume e == 1
+        b: RMW rest -> w = w + 1
+        a: RMW rest -> z = z + 1
+        t0: fail r != 2
+    ";
+    let both = [(0, Some(3)), (1, Some(2)), (2, Some(2))];
+    let turns = [&both[..], &[(0, Some(2)), (2, None), (1, None), (0, None)]].concat();
+    let failing = run(&text.replace("b: RMW rest -> w = w + 1", ""), &turns);
+    let passing = text.replace("e == 1", "e == 0").replace("t0: fail r != 2", "");
+    let turns = [&both[..], &[(2, None), (1, None), (0, None)]].concat();
+    let found = compared(&failing, &run(&passing, &turns));
+    let flipped = Order { before: failing.event("end"), after: failing.event("see") };
+    assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
+}

@@ -159,6 +159,7 @@ impl<'v, 'a> Search<'v, 'a> {
                 queue.push_back(self.view.pointers(&flow));
                 let explained = self.branches.len();
                 self.sources(&flow);
+                queue.push_back(self.view.behind_other_value(&flow));
                 // Where both runs have the source, what it writes may be another value, or it may
                 // come at another time because of what it reads.
                 if self.branches.len() == explained {

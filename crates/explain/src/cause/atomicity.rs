@@ -293,9 +293,10 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
             return Some(Case::WriteWriteRead);
         }
         let victim = || story.reads_otherwise(first) || story.reads_otherwise(second);
-        // Two rounds of a loop are no check and its use.
+        // Two rounds of a loop are no check and its use, nor are two calls.
         let together = || {
             story.event(first).stack != story.event(second).stack
+                && !story.looks_anew(first, second)
                 && behind()
                 && (linked()
                     || story.decide_together(first, second, cell)

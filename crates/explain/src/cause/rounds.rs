@@ -2,7 +2,7 @@
 //! to what comes now.
 
 use super::story::Story;
-use model::{EventId, EventKind, EventTrace};
+use model::{EventId, EventKind, EventTrace, PathCondition, PathConditionKind};
 
 impl Story<'_> {
     /// Does the second of a thread's two accesses come behind the first in the program's text, and not in
@@ -23,6 +23,26 @@ impl Story<'_> {
         let common = one.stack.iter().rev().zip(other.stack.iter().rev());
         let common = common.take_while(|(a, b)| a == b).count();
         one.stack.len().saturating_sub(one.depth()) > common + 1
+    }
+
+    /// Is the second read the same look as the first one, in a later call of a function that goes by it itself? What a
+    /// function only gives back is its caller's look.
+    pub(super) fn looks_anew(&self, first: EventId, second: EventId) -> bool {
+        let site = self.site(first);
+        if site != self.site(second) || !self.has_returned(first, second) {
+            return false;
+        }
+        let trace = self.trace();
+        let own = trace.conditions.iter().filter(|condition| {
+            condition.thread == self.event(first).thread
+                && condition.kind == PathConditionKind::Branch
+                && condition.position > self.event(first).index
+        });
+        let is_of = |condition: &&PathCondition| {
+            trace.reads_of(condition.expr).iter().any(|read| read.event == first)
+        };
+        let mut led = own.filter(is_of).peekable();
+        led.peek().is_some() && led.all(|condition| condition.site.function == site.function)
     }
 
     /// Did the thread wait on a condition variable between two of its events? What it went by before the wait

@@ -409,9 +409,11 @@ fn seen(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<(Triple, Case
     let Look { read, cell, .. } = look;
     let acts = story.event(end).kind.writes().is_empty();
     let second = later(story, look).next().filter(|_| !acts)?;
+    // The same place again is the next round, or the next call, wherever that was made.
+    let again = story.event(read.event).stack == story.event(second).stack
+        || story.looks_anew(read.event, second);
     let fits = story.access(second, cell).reads
-        // The same place again is the next round, or the next call.
-        && story.event(read.event).stack != story.event(second).stack
+        && !again
         && story.event(end).index < story.event(second).index
         && story.in_one_call(read.event, second);
     let between = last_write(story, look, second).filter(|_| fits)?;

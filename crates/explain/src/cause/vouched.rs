@@ -8,6 +8,7 @@ use super::several::{Reads, Torn, found};
 use super::story::Story;
 use super::words::same_variable;
 use super::{Found, sections};
+use model::trace::ValueDisplay;
 use model::{CellId, EventId, ObjectId, PathConditionKind, ReadRef};
 use std::collections::BTreeSet;
 
@@ -86,6 +87,10 @@ fn vouched(story: &Story<'_>, write: EventId) -> Option<Found> {
     let made_of = writer.kind.writes().iter().flat_map(|p| story.trace().reads_of(p.value));
     made_of.into_iter().find_map(|read| {
         let number = story.event(read.event).kind.reads().get(read.part as usize)?.cell;
+        // Who hangs an element in or out of a list or a tree passes on where its neighbour is, and says nothing by that.
+        if story.trace().cells[number.index()].display == ValueDisplay::Pointer {
+            return None;
+        }
         let changed = story.source(read.event, number)?;
         // Who raises a count vouches for nothing by that.
         let apart = story.event(read.event).thread == writer.thread

@@ -3,7 +3,7 @@
 use super::order;
 use super::story::{Pair, Story};
 use super::words::{at, did, place, quoted, whole};
-use super::{Found, Pattern};
+use super::{CauseEvent, Found, Pattern};
 use model::{
     Awaited, Event, EventId, EventKind, FailureKind, ObjectId, PathCondition, PathConditionKind,
     ReadPart, ReadRef, Site, WriteSource,
@@ -23,8 +23,7 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let (idle, waits): (Vec<&Event>, Vec<&Event>) =
         waits.into_iter().partition(|wait| wait.thread != failing && is_idle(story, wait));
     let telling = waits.iter().find_map(|wait| missed(story, wait, awaited(wait)?));
-    let telling = telling
-        .or_else(|| idle.iter().find_map(|wait| in_vain(story, wait, beginning(story, wait))));
+    let telling = telling.or_else(|| idle.iter().find_map(|wait| in_vain_otherwise(story, wait)));
     // What a thread still waits for at the end, no signal told it before: that was about another round, or
     // an object that lay at the same place.
     let mut lost = waits.into_iter().filter(|wait| !is_idle(story, wait));
@@ -386,6 +385,13 @@ fn in_vain(story: &Story<'_>, wait: &Event, began: EventId) -> Option<Found> {
     let events = [undone, signal, look, wait.id];
     let found = Found::new(Pattern::MissedWakeup, sentence, &events);
     Some(Found { case: Some("undone-before-look"), ..found })
+}
+
+/// The same of a thread that has nothing to do. What it saw when it looked again in the run that passes, too, did no harm.
+fn in_vain_otherwise(story: &Story<'_>, wait: &Event) -> Option<Found> {
+    let found = in_vain(story, wait, beginning(story, wait))?;
+    let [_, _, CauseEvent::Failing(look), _] = found.events[..] else { return None };
+    story.reads_otherwise(look).then_some(found)
 }
 
 /// Would the branch have gone another way with what the read's cell held at the signal?

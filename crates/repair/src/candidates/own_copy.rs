@@ -47,11 +47,23 @@ impl<'t> Created<'t> {
             })
         };
         let (_, own) = forks().find(|(child, _)| *child == thread)?;
+        let joined = |child: ThreadId| {
+            let is_join = |event: &&Event| matches!(event.kind, EventKind::Join { child: c, .. } if c == child);
+            let join = trace.events.iter().find(is_join);
+            join.filter(|join| join.thread == own.thread).map(|join| join.index)
+        };
+        // Who is created when the one before has ended gets nothing that is changed for another one.
+        let together = |child: ThreadId, other: &Event| {
+            joined(child).is_none_or(|end| end > own.index)
+                && joined(thread).is_none_or(|end| end > other.index)
+        };
         // A library may have created them along several of its own paths.
         let line = |fork: &Event| caller(&frames(fork)).map(Span::of);
         let place = line(own)?;
-        let alike = |(_, other): &(ThreadId, &Event)| {
-            other.thread == own.thread && line(other).as_ref() == Some(&place)
+        let alike = |(child, other): &(ThreadId, &Event)| {
+            other.thread == own.thread
+                && line(other).as_ref() == Some(&place)
+                && together(*child, other)
         };
         let forks: BTreeMap<ThreadId, &Event> = forks().filter(alike).collect();
         (forks.len() > 1).then_some(Self { creator: own.thread, place, forks })
@@ -183,7 +195,11 @@ mod tests {
             t0: fail x == 1
             "
         );
-        let mut parsed = parse(&text).expect("the text is a trace");
+        found_in(&text)
+    }
+
+    fn found_in(text: &str) -> Option<Candidate> {
+        let mut parsed = parse(text).expect("the text is a trace");
         for label in ["one", "two"] {
             let id = parsed.event(label);
             parsed.trace.events[id.index()].stack = [Site {
@@ -217,5 +233,26 @@ mod tests {
     #[test]
     fn what_a_thread_answers_with_is_no_copy() {
         assert!(found("a: W i 7").is_none());
+    }
+    /// A pool and the next one at its place: a flag that its threads are to see is no copy.
+    #[test]
+    fn threads_of_which_one_ends_before_the_other_begins_share_on_purpose() {
+        let text = "
+            cell i 32 = 0
+            t0: [one] fork a
+            a: R i -> y
+            t0: join a
+            t0: W i 2
+            t0: [two] fork b
+            t0: [raise] W i 1
+            b: [look] R i -> x
+            t0: join b
+            t0: fail x == 1
+        ";
+        assert!(found_in(text).is_none());
+        assert!(
+            found_in(&text.replace("t0: join a", "").replace("t0: fail", "t0: join a\nt0: fail"))
+                .is_some()
+        );
     }
 }
