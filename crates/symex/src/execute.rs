@@ -156,7 +156,7 @@ fn walk<'r>(
         && let Some(better) = with_freed(&engine, &order, leave_out)?
     {
         engine = better;
-    } else if !engine.lifetime.outlived.is_empty()
+    } else if engine.lifetime.outlived.is_asked()
         && let Some(better) = with_outlived(&engine, &order, leave_out)?
     {
         engine = better;

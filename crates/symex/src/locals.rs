@@ -122,6 +122,7 @@ impl Engine<'_> {
 
     /// A local variable begins.
     pub(crate) fn begin_local(&mut self, t: usize, id: InstId, address: u64, size: u64) {
+        self.note_standing(t, (address, size));
         let end = address.saturating_add(size.max(1));
         if self.learned.locals.used.range((t, address)..(t, end)).next().is_none() {
             return;
@@ -146,6 +147,8 @@ impl Engine<'_> {
         let begins = name.starts_with("lifetime.start");
         if begins {
             self.begin_lifetime(t, arguments);
+        } else {
+            self.note_scope_left(t, arguments.last());
         }
         if self.learned.locals.used.is_empty() {
             return;
@@ -210,6 +213,7 @@ impl Engine<'_> {
 
     /// The top frame is about to be left, and with it its variables.
     pub(crate) fn end_locals(&mut self, t: usize) {
+        self.note_returned(t);
         let Some(serial) = self.threads[t].code().map(|frame| frame.serial) else { return };
         while let Some(local) = self.threads[t].locals.pop_if(|local| local.serial == serial) {
             if local.lives {

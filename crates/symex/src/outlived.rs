@@ -2,11 +2,12 @@
 //!
 //! Who answers a request too late, when the one that asked has given up and returned, writes to what lies on that thread's
 //! stack by then: another function's variable, or what the compiler keeps there, and the thread fails somewhere else. The
-//! first walk notes what other threads do in the failing one's stack, the next one which variables they meant
-//! ([`crate::pointed`], or those that the thread's creator had when it created it) and when these had ended. Of those that had, the run is walked once more with their ends as events
-//! ([`crate::locals`]), and φbug is that the variable's end comes before the write. All else stays as it was: what lies
-//! at an address is what the run had there. What the failing thread reads of such a write, no schedule tells in which the
-//! write comes to the variable, so that such reads give anything.
+//! first walk notes what other threads do in the failing one's stack. Where some of that is not to a variable that was
+//! there from before until the failure, the next walk finds which variables they meant ([`crate::pointed`], or those that the
+//! thread's creator had when it created it) and when these had ended. Of those that had, the run is walked once more with
+//! their ends as events ([`crate::locals`]), and φbug is that the variable's end comes before the write. All else stays as
+//! it was: what lies at an address is what the run had there. What the failing thread reads of such a write, no schedule
+//! tells in which the write comes to the variable, so that such reads give anything.
 //!
 //! That a write came too late does not say that the failure is due to it. Where what failed was computed from what
 //! threads read, one of these reads has to be of the write's bytes; a crash, or a check, that nothing which was read
@@ -17,7 +18,7 @@ use crate::engine::Engine;
 use crate::failure::{AccessKey, At};
 use crate::locals::Used;
 use crate::pointed::Use;
-use crate::value::Scalar;
+use crate::value::{Scalar, Value};
 use model::{CellId, Event, EventKind, ExprId, FailureCondition, Interval, WritePart};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -33,12 +34,27 @@ const MOST_USES: usize = 8;
 pub(crate) struct Outlived {
     /// By thread and address, as the first walk finds.
     places: BTreeMap<(usize, u64), VecDeque<(AccessKey, Use)>>,
+    /// The failing thread's variables that are there, outermost first, as the first walk finds.
+    standing: Vec<Standing>,
+    /// Where variables lay whose scope the failing thread has left, as far as the compiler says it.
+    left: FxHashSet<u64>,
     /// The accesses that the last walk is to find.
     pub wanted: Arc<FxHashMap<AccessKey, Meant>>,
     /// Those that it came to, and when that was.
     found: BTreeMap<AccessKey, (Interval, At)>,
     /// Orders of the recorded run that the values of the failing thread's reads show.
     pub orders: Vec<(At, At)>,
+}
+
+/// A variable of a function that has not returned.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    /// The frame's.
+    serial: u64,
+    address: u64,
+    size: u64,
+    /// By then it was not there yet.
+    birth: u64,
 }
 
 /// The variable that an access meant, which may have ended before.
@@ -74,9 +90,16 @@ struct Seen {
 }
 
 impl Outlived {
-    /// Is there anything to ask?
-    pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+    /// Was anything done in the failing thread's stack that was not to a variable which was there all the time?
+    pub fn is_asked(&self) -> bool {
+        let stands = |used: &Use| {
+            self.standing.iter().any(|local| {
+                used.address.wrapping_sub(local.address) < local.size.max(1)
+                    && local.birth <= used.when.earliest
+                    && !self.left.contains(&local.address)
+            })
+        };
+        self.places.values().flatten().any(|(_, used)| !stands(used))
     }
 
     /// The addresses, all of them in this thread's stack.
@@ -116,6 +139,42 @@ impl Engine<'_> {
             uses.pop_front();
         }
         uses.push_back(used);
+    }
+
+    /// A local variable begins.
+    pub(crate) fn note_standing(&mut self, t: usize, (address, size): (u64, u64)) {
+        if !self.notes_outlived(t) {
+            return;
+        }
+        let birth = self.threads[t].last_stamp;
+        if let Some(serial) = self.threads[t].code().map(|frame| frame.serial) {
+            let local = Standing { serial, address, size, birth };
+            self.lifetime.outlived.standing.push(local);
+        }
+    }
+
+    /// The compiler says that the scope of the variable at this address is left.
+    pub(crate) fn note_scope_left(&mut self, t: usize, pointer: Option<&Value>) {
+        let address = pointer.and_then(Value::scalar).and_then(Scalar::as_const);
+        if let Some(address) = address.filter(|_| self.notes_outlived(t)) {
+            self.lifetime.outlived.left.insert(address as u64);
+        }
+    }
+
+    /// The top frame is about to be left.
+    pub(crate) fn note_returned(&mut self, t: usize) {
+        if self.lifetime.outlived.standing.is_empty() || !self.notes_outlived(t) {
+            return;
+        }
+        if let Some(serial) = self.threads[t].code().map(|frame| frame.serial) {
+            let standing = &mut self.lifetime.outlived.standing;
+            while standing.pop_if(|local| local.serial == serial).is_some() {}
+        }
+    }
+
+    /// Is it the first walk, and the failing thread?
+    fn notes_outlived(&self, t: usize) -> bool {
+        self.failing == Some(t) && self.symbolic() && self.lifetime.outlived.wanted.is_empty()
     }
 
     /// Of the uses that an earlier walk noted, those of variables that may have ended, by this walk, which knows the
@@ -164,6 +223,8 @@ impl Engine<'_> {
             .collect();
         tracing::debug!(late = late.len(), seen = seen.len(), explained, "late writes");
         let Some(first) = first_of_last(&may_be) else { return false };
+        let blamed = |seen: &&Seen| may_be.iter().any(|late| late.event == seen.write);
+        let seen: Vec<Seen> = seen.iter().filter(blamed).copied().collect();
         let (object, event) = (first.meant.object, first.event);
         self.name_ended(first.end, event);
         self.lifetime.blame(object, event);
