@@ -582,6 +582,22 @@ fn a_late_write_is_the_cause_where_the_failure_may_come_of_it() {
     }
 }
 
+#[test]
+fn a_mutex_that_had_ended_when_it_was_asked_for_is_the_cause() {
+    let workspace = Workspace::new("solve-gone-mutex");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/gone_mutex.cc");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["c++", "-g", "-O0", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--until-failure", "1000", "-o", "failing.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let solve = ["solve", "--no-replay", "failing.trace"];
+    let said = workspace.symbiosis(solve).expect_code(SUCCESS).stdout();
+    let told = said.lines().find(|line| line.starts_with("cause: ")).unwrap_or_default();
+    assert!(told.contains("left the scope of `m` in `start`"), "{said}");
+    assert!(told.contains("before t0.1 asked for `m`"), "{said}");
+}
+
 /// Records and solves a program of `tests/programs` whose threads share what they might have thought their own.
 fn confirmed(program: &str, compiler: &[&str]) -> render::Solution {
     let workspace = Workspace::new(&format!("solve-{program}"));

@@ -119,7 +119,10 @@ impl Engine<'_> {
 
     /// The model's object for a local variable with shared cells.
     pub(crate) fn local_object(&mut self, index: usize, name: Option<&str>) -> Option<ObjectId> {
-        let matters = self.shared_heap.contains(&index) || self.learned.locals.are_only_ends();
+        // A lock has no cells.
+        let matters = self.shared_heap.contains(&index)
+            || self.learned.locals.are_only_ends()
+            || self.lifetime.freed.suspects.contains(&index);
         if !self.symbolic() || !matters {
             return None;
         }

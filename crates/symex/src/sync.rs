@@ -385,6 +385,7 @@ impl<'r> Engine<'r> {
         let pending =
             PendingSync { operation, address, second, argument, depth, stamp, name, stack };
         self.threads[t].pending_sync.push(pending);
+        self.note_asked_lock(t, address);
         if operation == SyncOp::QueuePop {
             self.begin_pop(t, address);
         }
@@ -439,7 +440,7 @@ impl<'r> Engine<'r> {
     fn sync_effect(&mut self, t: usize, begun: &PendingSync, second: u64, result: u64) {
         let address = begun.address;
         // Whoever is told that a robust mutex's owner ended with it has it.
-        let failed = result != 0 && result != OWNER_DEAD;
+        let failed = self.is_gone_lock(t, begun, result) || (result != 0 && result != OWNER_DEAD);
         let size = object_size(begun.operation);
         match begun.operation {
             SyncOp::MutexLock | SyncOp::SpinLock | SyncOp::RwWriteLock if !failed => {

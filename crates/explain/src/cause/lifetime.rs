@@ -54,6 +54,9 @@ fn told(story: &Story<'_>, own: bool) -> Option<Found> {
         let named = story.trace().subject(used).is_some() && story.is_named(access);
         let writes = !used.kind.writes().is_empty();
         let used = match (named, writes) {
+            _ if matches!(used.kind, EventKind::Block { .. }) => {
+                format!("asked for {}", quoted(&story.subject(access)))
+            }
             (true, true) => format!("wrote {}", quoted(&story.subject(access))),
             (true, false) => format!("read {}", quoted(&story.subject(access))),
             (false, true) => "wrote to it".to_owned(),

@@ -97,6 +97,9 @@ impl Engine<'_> {
             decisive.extend(expr.map(|expr| self.pool.variables(expr)).unwrap_or_default());
         }
         (0..self.threads.len()).for_each(|t| self.overwrite_locals(t));
+        if self.blame_gone_lock() {
+            return true;
+        }
         let strange = self.reads_of_what_nobody_wrote(condition);
         tracing::debug!(reads = strange.len(), "of what nobody wrote");
         let last = strange.iter().rfind(|read| read.vars.iter().any(|var| decisive.contains(var)));

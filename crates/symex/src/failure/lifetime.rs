@@ -5,6 +5,7 @@
 //! the object may be walked after the one that failed, so the pair is only put together at the end.
 
 use super::freed::Freed;
+use super::gone_lock::GoneLock;
 use super::{Found, SIGBUS, SIGSEGV};
 use crate::access::{Place, stack_address};
 use crate::builder::Numbering;
@@ -42,6 +43,8 @@ pub(crate) struct Lifetime {
     pub(super) access: Option<(usize, At)>,
     /// Of a run that was not recorded to fail at such an access.
     pub freed: Freed,
+    /// A lock that it asked for, of a function that had returned.
+    pub(super) gone_lock: GoneLock,
     /// What the failing thread used of other threads' stacks.
     pub locals: Used,
     /// How it came there.

@@ -4,6 +4,7 @@ mod chain;
 mod dispatch;
 mod frameworks;
 mod freed;
+mod gone_lock;
 mod later;
 mod lifetime;
 pub(crate) mod meant;
@@ -62,6 +63,7 @@ impl<'r> Engine<'r> {
     /// Ends the thread with the failure. `condition` of `None` does not depend on shared data.
     fn fail(&mut self, t: usize, kind: FailureKind, condition: Option<ExprId>) -> Stop {
         self.note_request(t);
+        self.note_gone_lock(t);
         self.release_all(t);
         let pure = kind == FailureKind::Abort && self.in_pure_call(t);
         self.threads[t].back_to_last_frame();
