@@ -291,9 +291,12 @@ impl Search<'_> {
             .filter(|(_, pair)| places[pair.before.index()] > places[pair.after.index()]);
         let missing =
             |pair: &Order| [pair.before, pair.after].iter().filter(|e| !shown.contains(e)).count();
-        let Some(&(rank, pair)) = reversed.min_by_key(|(rank, pair)| (missing(pair), *rank)) else {
-            return Ok(None);
+        // That a local variable had ended is in no data flow.
+        let ends = |pair: &Order| {
+            self.core.contains(pair) && context.trace.ends_local(context.trace.event(pair.before))
         };
+        let key = |(rank, pair): &&(Rank, Order)| (!ends(pair), missing(pair), *rank);
+        let Some(&(rank, pair)) = reversed.min_by_key(key) else { return Ok(None) };
         let flipped = Order { before: pair.after, after: pair.before };
         let in_root_cause = self.core.contains(&pair);
         let schedule = Schedule { order };
