@@ -247,8 +247,13 @@ impl<'t> Edit<'t> {
             Some(self.trace.event(recorded).index)
         };
         let own = |id: EventId| edited.threads[self.trace.event(id).thread.index()].events.iter();
-        let failure = self.trace.failure.as_ref().map(|failure| failure.event);
-        let given = self.trace.given.iter().filter(|(_, first)| Some(*first) != failure);
+        let too_late = |&(last, first): &(EventId, EventId)| {
+            self.trace.failure.as_ref().is_some_and(|failure| {
+                let mut condition = failure.condition.clone();
+                failure.event == first && condition.events_mut().into_iter().any(|id| *id == last)
+            })
+        };
+        let given = self.trace.given.iter().filter(|order| !too_late(order));
         let both = given.filter_map(|&(last, first)| {
             let [end, begin] = [last, first].map(|id| self.trace.event(id).index);
             let last = own(last).rfind(|id| index(id).is_some_and(|index| index <= end));

@@ -440,7 +440,7 @@ impl<'r> Engine<'r> {
     fn sync_effect(&mut self, t: usize, begun: &PendingSync, second: u64, result: u64) {
         let address = begun.address;
         // Whoever is told that a robust mutex's owner ended with it has it.
-        let failed = self.is_gone_lock(t, begun, result) || (result != 0 && result != OWNER_DEAD);
+        let failed = self.note_refusal(t, begun, result) || (result != 0 && result != OWNER_DEAD);
         let size = object_size(begun.operation);
         match begun.operation {
             SyncOp::MutexLock | SyncOp::SpinLock | SyncOp::RwWriteLock if !failed => {

@@ -53,7 +53,7 @@ impl Engine<'_> {
     }
 
     /// A call of synchronisation came back: without a lock that had ended?
-    pub(crate) fn is_gone_lock(&mut self, t: usize, begun: &PendingSync, result: u64) -> bool {
+    pub(crate) fn note_refusal(&mut self, t: usize, begun: &PendingSync, result: u64) -> bool {
         if self.failing != Some(t) || result == 0 || !asks(begun.operation) {
             return false;
         }
@@ -75,7 +75,11 @@ impl Engine<'_> {
         let Some((object, begun)) = pending.or(refused) else { return };
         let address = self.learned.heap.objects[object].address;
         let lock = self.sized_object(t, address, ObjectKind::Lock, MUTEX_SIZE);
-        let on = Awaited::Lock { object: lock, mode: LockMode::Exclusive };
+        let mode = match begun.operation {
+            SyncOp::RwReadLock => LockMode::Shared,
+            _ => LockMode::Exclusive,
+        };
+        let on = Awaited::Lock { object: lock, mode };
         let kind = EventKind::Block { on };
         let event = self.event_at(t, kind, begun.stack, begun.name);
         self.lifetime.gone_lock.asked = Some((object, (t, event)));
