@@ -366,6 +366,27 @@ fn what_damaged_the_heap_is_explained_and_not_the_damage() {
     assert!(fixed.stdout().contains("`given->count`"), "{}", fixed.stdout());
 }
 
+/// The run hangs at a mutex that no thread has, which is no matter of any order of what was recorded.
+#[test]
+fn a_lock_in_freed_memory_is_told_by_the_free() {
+    let workspace = Workspace::new("solve-freed-lock");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/freed_lock.cc");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["c++", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--until-failure", "1", "--timeout", "2"];
+    let record = record.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let said = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+    for part in [
+        "cause: t0.2 freed what `mailbox` had pointed to (freed_lock.cc:38) between t0.1's read of that pointer",
+        "read mailbox->lock",
+        "the recorded run failed later (ended by the time-out",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
 /// Where it crashes has to do with what the allocator gave the memory to, in every run something else.
 #[test]
 fn a_shared_pointer_that_is_assigned_while_it_is_copied_is_told_by_both() {

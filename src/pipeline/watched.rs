@@ -68,7 +68,8 @@ pub(super) fn note(directory: &Path, watched: &Path) -> Option<String> {
     ))
 }
 
-/// Is what was freed looked at first? Where the heap was found damaged, nothing else can be to blame; and in a long run, to
+/// Is what was freed looked at first? Where the heap was found damaged, or a thread waits for ever for a lock that nobody
+/// has, nothing else can be to blame; and in a long run, to
 /// look at the crash itself takes long, while in a short one that tells more, if what log and clock tell of the recorded
 /// run leads to it: what the allocator put into freed memory is no thread's write.
 ///
@@ -86,7 +87,7 @@ pub(super) fn is_likely(
     let is_long = execution.trace.events.len() >= LONG;
     let used = execution.report.used_after_free.is_some();
     Ok(match failure.kind {
-        _ if is_damage(failure.kind, &execution.trace) => true,
+        _ if execution.report.awaits_unheld || is_damage(failure.kind, &execution.trace) => true,
         // The allocator may have found what others did to it.
         RecordedFailureKind::DoubleFree { .. } => used,
         RecordedFailureKind::Signal { .. } => is_long || !is_led_to(&execution.trace, work)?,
@@ -147,6 +148,9 @@ fn is_led_to(trace: &EventTrace, work: &Work<'_>) -> Result<bool, PipelineError>
 /// threads read.
 pub(super) fn is_possible(loaded: &Loaded, execution: &Execution, no_order: bool) -> bool {
     use RecordedFailureKind::{Abort, DoubleFree, Exception, HeapCorruption, Signal, TimedOut};
+    if execution.report.awaits_unheld {
+        return !loaded.watches_heap;
+    }
     if execution.report.ended_by.is_some() {
         return false;
     }
@@ -192,8 +196,9 @@ pub(super) fn run_again(
     let budget = Budget::new(work.deadline, work.options.memory_mb);
     let place = directory.join(DIRECTORY);
     let failure = loaded.recording.failure.as_ref();
-    let is_sure =
-        no_order || failure.is_some_and(|failure| is_damage(failure.kind, &execution.trace));
+    let is_sure = no_order
+        || execution.report.awaits_unheld
+        || failure.is_some_and(|failure| is_damage(failure.kind, &execution.trace));
     let mut before = None;
     for last in [false, true] {
         if last && !is_sure {

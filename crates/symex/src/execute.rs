@@ -435,6 +435,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
         inputs_left_out,
         still_running: std::mem::take(&mut engine.still_running),
         awaited_child: engine.awaited_child.take(),
+        awaits_unheld: engine.awaits_unheld,
         used_after_free: engine
             .used_after_free
             .and_then(|(t, site)| Some((names.get(t)?.to_string(), site))),

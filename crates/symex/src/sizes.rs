@@ -45,3 +45,18 @@ pub(crate) fn object_size(operation: SyncOp) -> u64 {
         }
     }
 }
+
+/// How large the object is that a function of the C library is about, by its name; none for functions that are about no such
+/// object.
+pub(crate) fn size_by_name(function: &str) -> Option<u64> {
+    let sizes = [
+        ("pthread_mutex_", MUTEX_SIZE),
+        ("mtx_", MUTEX_SIZE),
+        ("pthread_cond_", CONDITION_SIZE),
+        ("cnd_", CONDITION_SIZE),
+        ("pthread_rwlock_", RWLOCK_SIZE),
+        ("pthread_spin_", WORD_SIZE),
+        ("sem_", SEMAPHORE_SIZE),
+    ];
+    sizes.into_iter().find_map(|(head, size)| function.starts_with(head).then_some(size))
+}

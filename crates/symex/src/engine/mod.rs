@@ -195,6 +195,8 @@ pub(crate) struct Engine<'r> {
     pub used_after_free: Option<(usize, Site)>,
     /// The child process that the run waited for.
     pub awaited_child: Option<AwaitedChild>,
+    /// Does a thread wait for ever for a lock in the heap that no thread has?
+    pub awaits_unheld: bool,
     /// The threads that still ran at the end of a run that may have gone on.
     pub still_running: Vec<RunningThread>,
     /// The names of what calls pass on.
@@ -281,6 +283,7 @@ impl<'r> Engine<'r> {
             addresses: thread_locals::Addresses::default(),
             used_after_free: None,
             awaited_child: None,
+            awaits_unheld: false,
             still_running: Vec::new(),
         };
         engine.learned.stacks.resize(engine.threads.len(), None);

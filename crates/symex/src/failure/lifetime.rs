@@ -316,7 +316,10 @@ impl<'r> Engine<'r> {
                 reads.push(ReadPart { cell, var });
             }
         }
-        let name = self.access_name(t, place);
+        let name = match pointer {
+            Some(_) => self.access_name(t, place),
+            None => self.argument_name(t, address).or_else(|| self.access_name(t, place)),
+        };
         let kind = match (reads.is_empty(), writes.is_empty()) {
             (false, _) => EventKind::Read { parts: reads },
             (_, false) => EventKind::Write { parts: writes },

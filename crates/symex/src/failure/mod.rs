@@ -21,6 +21,7 @@ use crate::engine::Engine;
 use crate::heap::{HeapObject, PRIVATE, USER_END};
 use crate::recording::RecordedFailureKind;
 use crate::report::GapKind;
+use crate::sizes::size_by_name;
 use crate::thread::Stop;
 use crate::value::{self, Scalar, Value};
 use ir::types::{BinaryOp, InstKind, Instruction, Operand};
@@ -242,6 +243,20 @@ impl<'r> Engine<'r> {
     /// Uninstrumented code faulted on what it was passed: the pointer nearest below the fault, as
     /// the place of the fault. `None` when no argument is near.
     pub(super) fn faulting_argument(&mut self, t: usize, fault: u64) -> Option<Scalar> {
+        let (distance, pointer) = self.nearest_argument(t, fault)?;
+        let distance = Scalar::constant(64, distance.into());
+        Some(value::bin(&mut self.pool, BinOp::Add, pointer, distance))
+    }
+
+    /// What the program calls that which it passed to uninstrumented code that faulted on it.
+    pub(super) fn argument_name(&mut self, t: usize, fault: u64) -> Option<String> {
+        let (distance, _) = self.nearest_argument(t, fault)?;
+        let size = self.threads[t].external_call().and_then(|call| size_by_name(call.name));
+        self.object_name(t, fault - distance, size)
+    }
+
+    /// The pointer nearest below the fault among the arguments of the call in progress, and how far below it is.
+    fn nearest_argument(&mut self, t: usize, fault: u64) -> Option<(u64, Scalar)> {
         let call = self.threads[t].external_call()?;
         let scalars: Vec<Scalar> = call.arguments.iter().filter_map(Value::scalar).collect();
         let mut best: Option<(u64, Scalar)> = None;
@@ -256,9 +271,7 @@ impl<'r> Engine<'r> {
                 best = Some((distance, scalar));
             }
         }
-        let (distance, pointer) = best?;
-        let distance = Scalar::constant(64, distance.into());
-        Some(value::bin(&mut self.pool, BinOp::Add, pointer, distance))
+        best
     }
 
     /// An access of `size` bytes in the rest of a walk that ends in SIGSEGV or SIGBUS: is it the

@@ -106,6 +106,8 @@ struct Stuck {
     initialised: Option<Touch>,
     /// The futex that it waits for.
     futex: Option<u64>,
+    /// What it waits for lies in memory that was asked for, or where nothing is that is known.
+    is_in_heap: bool,
 }
 
 /// Who waits for what at the end of a run, and who holds what.
@@ -222,12 +224,22 @@ impl Engine<'_> {
             }
             None => (String::new(), object),
         };
+        let asked = pending.as_ref().map(|pending| pending.address);
+        let is_in_heap = asked.is_some_and(|address| self.is_in_heap(t, address));
         self.release_all(t);
         let futex = pending.filter(|pending| pending.operation == SyncOp::FutexWait);
         let futex = futex.and_then(|pending| self.resolve(t, pending.address));
-        let stuck = Stuck { thread: t, waits, block, operation, object, initialised, futex };
+        let stuck =
+            Stuck { thread: t, waits, block, operation, object, initialised, futex, is_in_heap };
         self.waiting.stuck.push(stuck);
         true
+    }
+
+    /// Does a recorded address lie in an object of the heap, or in none of the program's variables?
+    fn is_in_heap(&mut self, t: usize, address: u64) -> bool {
+        let Some(internal) = self.resolve(t, address) else { return true };
+        let heap = &self.learned.heap;
+        heap.at_internal(internal).is_some_and(|object| !heap.is_local(object))
     }
 
     fn waits(&mut self, t: usize, pending: &PendingSync, began: Option<(ObjectId, u32)>) -> Waits {
@@ -339,6 +351,7 @@ impl Engine<'_> {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.stuck.sort_by_key(|stuck| stuck.thread);
         let graph = Graph::new(&waiting, &self.initialised, &self.out);
+        self.awaits_unheld = (0..waiting.stuck.len()).any(|stuck| graph.awaits_unheld(stuck));
         self.still_running = self.still_runs(&graph, &waiting.running);
         // Where a thread was is known of loops alone; elsewhere there is nothing to look for.
         let loops = |stuck: &Stuck| matches!(stuck.waits, Waits::Loop(_));
