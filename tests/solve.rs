@@ -387,6 +387,28 @@ fn a_lock_in_freed_memory_is_told_by_the_free() {
     }
 }
 
+/// The same of one in a stack, where something else lies by then.
+#[test]
+fn a_lock_that_was_a_local_variable_is_told_by_its_end_where_the_run_hangs() {
+    let workspace = Workspace::new("solve-gone-lock");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/gone_lock.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--until-failure", "1", "--timeout", "2"];
+    let record = record.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let said = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+    for part in [
+        "cause: t0 left the scope of `lock` in `start` (gone_lock.c:24) before t0.1 asked for `lock` (gone_lock.c:11)",
+        "failure: hang: t0.1 waits for *lock, which nobody has",
+        "context switches (replay: confirmed)",
+        "alternate 0 does not fail (replay: confirmed)",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
 /// Where it crashes has to do with what the allocator gave the memory to, in every run something else.
 #[test]
 fn a_shared_pointer_that_is_assigned_while_it_is_copied_is_told_by_both() {

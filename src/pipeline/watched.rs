@@ -87,7 +87,7 @@ pub(super) fn is_likely(
     let is_long = execution.trace.events.len() >= LONG;
     let used = execution.report.used_after_free.is_some();
     Ok(match failure.kind {
-        _ if execution.report.awaits_unheld || is_damage(failure.kind, &execution.trace) => true,
+        _ if execution.report.awaits_lost || is_damage(failure.kind, &execution.trace) => true,
         // The allocator may have found what others did to it.
         RecordedFailureKind::DoubleFree { .. } => used,
         RecordedFailureKind::Signal { .. } => is_long || !is_led_to(&execution.trace, work)?,
@@ -148,7 +148,7 @@ fn is_led_to(trace: &EventTrace, work: &Work<'_>) -> Result<bool, PipelineError>
 /// threads read.
 pub(super) fn is_possible(loaded: &Loaded, execution: &Execution, no_order: bool) -> bool {
     use RecordedFailureKind::{Abort, DoubleFree, Exception, HeapCorruption, Signal, TimedOut};
-    if execution.report.awaits_unheld {
+    if execution.report.awaits_lost {
         return !loaded.watches_heap;
     }
     if execution.report.ended_by.is_some() {
@@ -197,7 +197,7 @@ pub(super) fn run_again(
     let place = directory.join(DIRECTORY);
     let failure = loaded.recording.failure.as_ref();
     let is_sure = no_order
-        || execution.report.awaits_unheld
+        || execution.report.awaits_lost
         || failure.is_some_and(|failure| is_damage(failure.kind, &execution.trace));
     let mut before = None;
     for last in [false, true] {

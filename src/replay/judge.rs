@@ -206,7 +206,23 @@ fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
             && is_same_hang(attempt);
     }
     let Some(found) = &attempt.manifest.failure else { return false };
-    recorded.thread == found.thread && is_same_but_for_thread(recorded, found, attempt)
+    let same = recorded.thread == found.thread && is_same_but_for_thread(recorded, found, attempt);
+    same || is_same_gone_object(attempt)
+}
+
+/// Did both fail of an object of synchronisation that had ended, which the thread asked for at the same place? What it comes to by
+/// that depends on what lies there by then: an exception, a crash, or no end at all.
+fn is_same_gone_object(attempt: &Attempt) -> bool {
+    let asked = |trace: &EventTrace| {
+        let failure = trace.failure.as_ref()?;
+        let FailureCondition::Before(end, asked) = failure.condition else { return None };
+        let (end, asked) = (trace.event(end), trace.event(asked));
+        let fits = trace.ends_local(end) && matches!(asked.kind, EventKind::Block { .. });
+        fits.then(|| (trace.thread_of(asked.id).name.clone(), asked.site().clone()))
+    };
+    let recorded = attempt.original.execution().and_then(|execution| asked(&execution.trace));
+    recorded.is_some()
+        && recorded == executed_for_failure(attempt).and_then(|found| asked(&found.trace))
 }
 
 /// Is it the recorded failure, but in another one of the threads that the recorded run had? One that

@@ -148,7 +148,9 @@ fn walk<'r>(
         engine = symbolic(learned, leave_out)?;
     }
     // What a local variable held is freed with it.
-    if !engine.lifetime.locals.is_empty()
+    if let Some(better) = with_lost(&engine, &symbolic, &order, leave_out)? {
+        engine = better;
+    } else if !engine.lifetime.locals.is_empty()
         && let Some(better) = with_locals(&engine, &order, leave_out)?
     {
         engine = better;
@@ -228,6 +230,19 @@ fn with_locals<'r>(
     learned.locals.choose(&objects);
     let suspects = Suspects { objects, meant: Arc::new(meant) };
     with_suspects(first, learned, &suspects, (order, leave_out))
+}
+
+/// The same of a run that hung, where a thread does not come back from a call about a local variable of another one.
+fn with_lost<'r>(
+    first: &Engine<'r>,
+    symbolic: &dyn Fn(Learned, LeaveOut) -> Result<Engine<'r>, SymexError>,
+    order: &[usize],
+    leave_out: LeaveOut,
+) -> Result<Option<Engine<'r>>, SymexError> {
+    let Some(lost) = first.lost_in_stack() else { return Ok(None) };
+    tracing::debug!(thread = lost, "a call about another thread's stack does not come back");
+    let again = symbolic(Learned { lost: Some(lost), ..first.learned.clone() }, leave_out)?;
+    with_locals(&again, order, leave_out)
 }
 
 /// The same with the ends of the failing thread's own variables that other threads wrote to after they had ended.
@@ -435,7 +450,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
         inputs_left_out,
         still_running: std::mem::take(&mut engine.still_running),
         awaited_child: engine.awaited_child.take(),
-        awaits_unheld: engine.awaits_unheld,
+        awaits_lost: engine.awaits_lost,
         used_after_free: engine
             .used_after_free
             .and_then(|(t, site)| Some((names.get(t)?.to_string(), site))),

@@ -170,9 +170,9 @@ pub struct Report {
     pub used_after_free: Option<(String, Site)>,
     /// Of a run that did not come to an end because a process that it had started did not.
     pub awaited_child: Option<AwaitedChild>,
-    /// Of a run that did not come to an end: a thread waits for a lock in the heap that no thread has, as the log tells.
-    /// Freed memory that the allocator has written to may look like that.
-    pub awaits_unheld: bool,
+    /// Of a run that did not come to an end: a thread waits for a lock in the heap that no thread has, as the log tells, or in a
+    /// call that does not wait. Freed memory that the allocator has written to may look like that.
+    pub awaits_lost: bool,
     /// Of a run that was ended by a time-out: the threads that were not waiting, where these may have brought it to
     /// its end. Then it is not known that it hung.
     pub still_running: Vec<RunningThread>,

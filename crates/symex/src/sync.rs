@@ -743,7 +743,7 @@ const NEVER_WAIT: [(&str, SyncOp); 9] = [
 ];
 
 /// Is a call with this effect one of those?
-fn never_waits(operation: SyncOp) -> bool {
+pub(crate) fn never_waits(operation: SyncOp) -> bool {
     operation == SyncOp::QueuePush || NEVER_WAIT.iter().any(|(_, other)| *other == operation)
 }
 

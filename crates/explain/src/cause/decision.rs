@@ -7,7 +7,7 @@
 use super::story::Story;
 use super::words::{at, did, quoted, whole};
 use super::{Found, Pattern};
-use model::{EventId, PathCondition, PathConditionKind, ReadRef};
+use model::{EventId, EventKind, PathCondition, PathConditionKind, ReadRef};
 
 /// The branches of so many lines before the write are looked at, the nearest first, ...
 const BRANCHES: usize = 3;
@@ -88,12 +88,16 @@ fn told(story: &Story<'_>, events: [EventId; 4]) -> Found {
         story.thread(change),
         did(story.event(change)),
         at(story, change),
-        did(story.event(write)),
+        match story.trace().ends_local(story.event(write)) {
+            true => "left the scope of",
+            false => did(story.event(write)),
+        },
         quoted(&story.subject(write)),
         at(story, write),
         story.thread(read),
-        match story.event(read).kind.writes() {
-            [] => "read",
+        match &story.event(read).kind {
+            EventKind::Block { .. } => "asked for",
+            kind if kind.writes().is_empty() => "read",
             _ => "wrote",
         },
         at(story, read)

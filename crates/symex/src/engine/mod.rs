@@ -87,6 +87,8 @@ pub(crate) struct Learned {
     pub writes: Vec<u64>,
     /// The first thread in which a test framework reported a failed check.
     pub reported: Option<usize>,
+    /// The thread that a run hung of: what it asked for lay in another one's stack, and had no reason to keep it.
+    pub lost: Option<usize>,
     /// When the panic began that the run failed of, by the processor's clock.
     pub panicked: Option<u64>,
     /// Pipes and their like.
@@ -195,8 +197,8 @@ pub(crate) struct Engine<'r> {
     pub used_after_free: Option<(usize, Site)>,
     /// The child process that the run waited for.
     pub awaited_child: Option<AwaitedChild>,
-    /// Does a thread wait for ever for a lock in the heap that no thread has?
-    pub awaits_unheld: bool,
+    /// Does a thread wait for ever at something in the heap that has no reason to keep it ([`crate::hang`])?
+    pub awaits_lost: bool,
     /// The threads that still ran at the end of a run that may have gone on.
     pub still_running: Vec<RunningThread>,
     /// The names of what calls pass on.
@@ -283,7 +285,7 @@ impl<'r> Engine<'r> {
             addresses: thread_locals::Addresses::default(),
             used_after_free: None,
             awaited_child: None,
-            awaits_unheld: false,
+            awaits_lost: false,
             still_running: Vec::new(),
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
@@ -311,7 +313,7 @@ impl<'r> Engine<'r> {
     fn failing_thread(&self) -> Option<usize> {
         let failure = self.limits.failure.as_ref()?;
         if failure.kind == RecordedFailureKind::TimedOut {
-            return None;
+            return self.learned.lost;
         }
         if failure.kind == RecordedFailureKind::Output {
             return Some(self.writing_thread());

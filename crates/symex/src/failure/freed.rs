@@ -55,7 +55,8 @@ impl Engine<'_> {
     pub(crate) fn may_be_of_freed_memory(&self, t: usize, certain: bool) -> bool {
         let kind = self.failure_kind(t);
         let Some(kind) = kind.filter(|_| self.recording.common_clock) else { return false };
-        ends_in_crash(kind) || (certain && ends_in_check(kind))
+        let is_lost = kind == RecordedFailureKind::TimedOut;
+        is_lost || ends_in_crash(kind) || (certain && ends_in_check(kind))
     }
 
     /// The same of a run whose walk has met the failure already, where memory is known to be misused.

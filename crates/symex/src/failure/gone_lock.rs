@@ -66,13 +66,21 @@ impl Engine<'_> {
     /// The failing thread fails: of such a lock?
     pub(super) fn note_gone_lock(&mut self, t: usize) {
         let thread = &self.threads[t];
-        let pending = thread.pending_sync.last().filter(|begun| asks(begun.operation));
+        let is_lost = self.learned.lost == Some(t);
+        let pending = thread.pending_sync.last();
+        let pending = pending.filter(|begun| is_lost || asks(begun.operation));
         let pending = self.lifetime.gone_lock.object.zip(pending.cloned());
         let position = thread.path_position();
         let refused = self.lifetime.gone_lock.refused.take();
         let refused = refused.filter(|(_, _, at)| position.saturating_sub(*at) <= NEAR);
         let refused = refused.map(|(object, begun, _)| (object, begun));
         let Some((object, begun)) = pending.or(refused) else { return };
+        if !asks(begun.operation) {
+            let kind = EventKind::Block { on: Awaited::Other };
+            let event = self.event_at(t, kind, begun.stack, begun.name);
+            self.lifetime.gone_lock.asked = Some((object, (t, event)));
+            return;
+        }
         let address = self.learned.heap.objects[object].address;
         let lock = self.sized_object(t, address, ObjectKind::Lock, MUTEX_SIZE);
         let mode = match begun.operation {

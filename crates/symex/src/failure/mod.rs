@@ -63,6 +63,7 @@ impl<'r> Engine<'r> {
 
     /// Ends the thread with the failure. `condition` of `None` does not depend on shared data.
     fn fail(&mut self, t: usize, kind: FailureKind, condition: Option<ExprId>) -> Stop {
+        let lost = self.lost_message(t);
         self.note_request(t);
         self.note_gone_lock(t);
         self.release_all(t);
@@ -80,6 +81,7 @@ impl<'r> Engine<'r> {
             FailureKind::Abort if pure => {
                 message = Some("a pure virtual function was called".to_owned());
             }
+            FailureKind::Hang => message = Some(lost),
             FailureKind::User if self.reached_line().is_some() => {
                 message = message.map(|place| format!("reached {place}"));
             }
@@ -198,7 +200,7 @@ impl<'r> Engine<'r> {
                 (FailureKind::User, self.search(t))
             }
             RecordedFailureKind::Output => (FailureKind::Output, self.deciding_output(t)),
-            RecordedFailureKind::TimedOut => return,
+            RecordedFailureKind::TimedOut => (FailureKind::Hang, None),
         };
         let condition = found.map(|found| self.take(t, found));
         self.fail(t, kind, condition);

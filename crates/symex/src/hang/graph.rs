@@ -111,16 +111,6 @@ impl<'w> Graph<'w> {
         })
     }
 
-    /// Does a thread wait for a lock in the heap that no thread has, as the log tells? What lies there may be no lock any
-    /// more.
-    pub fn awaits_unheld(&self, stuck: usize) -> bool {
-        let waits = &self.stuck[stuck];
-        matches!(waits.waits, Waits::Lock { .. })
-            && waits.is_in_heap
-            && self.steps(stuck).is_empty()
-            && self.holders(stuck).next().is_none()
-    }
-
     /// The waits that took the units of the semaphore, where that serves as a lock.
     pub fn units(&self, stuck: usize) -> &[Place] {
         match self.stuck[stuck].waits {

@@ -30,6 +30,7 @@
 
 mod beside;
 mod graph;
+mod lost;
 mod noticed;
 mod orders;
 mod polling;
@@ -48,6 +49,7 @@ use crate::report::AwaitedChild;
 use crate::thread::{Frame, PendingSync};
 use crate::value::Value;
 use graph::Graph;
+use lost::Memory;
 use model::{Awaited, EventId, EventKind, Failure, FailureCondition, LockMode, ObjectId};
 use model::{FailureKind, ObjectKind, PathConditionKind, Site, ThreadId};
 use polling::Polled;
@@ -106,8 +108,8 @@ struct Stuck {
     initialised: Option<Touch>,
     /// The futex that it waits for.
     futex: Option<u64>,
-    /// What it waits for lies in memory that was asked for, or where nothing is that is known.
-    is_in_heap: bool,
+    /// Where what the call of synchronisation is about lies that it is in.
+    memory: Memory,
 }
 
 /// Who waits for what at the end of a run, and who holds what.
@@ -118,6 +120,8 @@ pub(crate) struct Waiting {
     /// Threads that did not wait for anything, and where they were.
     running: Vec<(usize, Site)>,
     woken: Vec<Woken>,
+    /// Threads that had not come back from a call that does not wait, and where what that is about lies.
+    kept: Vec<(usize, Memory)>,
 }
 
 /// An event as thread and index in it.
@@ -138,6 +142,7 @@ impl Engine<'_> {
     /// False when the run did not hang, or the thread does not wait.
     pub fn note_wait(&mut self, t: usize) -> bool {
         if !self.threads[t].exited {
+            self.note_kept(t);
             self.complete_certain(t);
         }
         let pending = self.threads[t].pending_sync.last().cloned();
@@ -225,21 +230,14 @@ impl Engine<'_> {
             None => (String::new(), object),
         };
         let asked = pending.as_ref().map(|pending| pending.address);
-        let is_in_heap = asked.is_some_and(|address| self.is_in_heap(t, address));
+        let memory = asked.map(|address| self.memory_at(t, address)).unwrap_or_default();
         self.release_all(t);
         let futex = pending.filter(|pending| pending.operation == SyncOp::FutexWait);
         let futex = futex.and_then(|pending| self.resolve(t, pending.address));
         let stuck =
-            Stuck { thread: t, waits, block, operation, object, initialised, futex, is_in_heap };
+            Stuck { thread: t, waits, block, operation, object, initialised, futex, memory };
         self.waiting.stuck.push(stuck);
         true
-    }
-
-    /// Does a recorded address lie in an object of the heap, or in none of the program's variables?
-    fn is_in_heap(&mut self, t: usize, address: u64) -> bool {
-        let Some(internal) = self.resolve(t, address) else { return true };
-        let heap = &self.learned.heap;
-        heap.at_internal(internal).is_some_and(|object| !heap.is_local(object))
     }
 
     fn waits(&mut self, t: usize, pending: &PendingSync, began: Option<(ObjectId, u32)>) -> Waits {
@@ -351,7 +349,7 @@ impl Engine<'_> {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.stuck.sort_by_key(|stuck| stuck.thread);
         let graph = Graph::new(&waiting, &self.initialised, &self.out);
-        self.awaits_unheld = (0..waiting.stuck.len()).any(|stuck| graph.awaits_unheld(stuck));
+        self.awaits_lost = waiting.lost_in(Memory::Heap, &graph).is_some();
         self.still_running = self.still_runs(&graph, &waiting.running);
         // Where a thread was is known of loops alone; elsewhere there is nothing to look for.
         let loops = |stuck: &Stuck| matches!(stuck.waits, Waits::Loop(_));

@@ -203,7 +203,7 @@ mod tests {
             object: "*self".to_owned(),
             initialised: None,
             futex: None,
-            is_in_heap: false,
+            memory: super::super::lost::Memory::Other,
         };
         assert_eq!(called(&stuck, &out), "self.idle");
         stuck.object = "pool.idle".to_owned();
