@@ -195,6 +195,9 @@ fn search<'t>(
         }
         let number = rejected.len() + 1;
         let why = finding.note.as_deref().unwrap_or("the program did not follow it");
+        tracing::info!(number, why, "the failing schedule was rejected");
+        // Where exactly the program left it is told of the first one.
+        let why = if number == 1 { why } else { why.split(';').next().unwrap_or(why) };
         rejected.push(format!("failing schedule {number} was rejected: {why}"));
         work.rejected.push(explained.cause_of(failing, !only_causes));
         in_full.push(explained.cause_of(failing, true));
