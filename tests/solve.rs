@@ -409,6 +409,28 @@ fn a_lock_that_was_a_local_variable_is_told_by_its_end_where_the_run_hangs() {
     }
 }
 
+/// The library of UndefinedBehaviorSanitizer ends the program behind the back of the C library, and its table of types is no
+/// variable that an order of events could be about.
+#[test]
+fn a_check_of_undefined_behaviour_is_told_where_it_failed() {
+    let workspace = Workspace::new("solve-sanitized");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sanitized.cc");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["c++", "-g", "-O1", "-std=c++17", "-fsanitize=undefined"];
+    let compile = compile.into_iter().chain(["-fno-sanitize-recover=all", "-pthread", source]);
+    workspace.symbiosis(compile.chain(["-o", "program"])).expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "1000", "-o", "run.trace"];
+    workspace.symbiosis(record.into_iter().chain(["--", "./program"])).expect_code(SUCCESS);
+    let said = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+    for part in [
+        "`shapes` (sanitized.cc:40)",
+        "sanitized.cc:41:16 in look, thread t0.2",
+        "context switches (replay: confirmed)",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
 /// Where it crashes has to do with what the allocator gave the memory to, in every run something else.
 #[test]
 fn a_shared_pointer_that_is_assigned_while_it_is_copied_is_told_by_both() {

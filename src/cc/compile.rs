@@ -4,7 +4,7 @@
 use super::arguments::{Arguments, Input, Item, Mode};
 use super::options::{self, InputKind};
 use super::toolchain::Clang;
-use super::{CcError, header};
+use super::{CcError, header, sanitizers};
 use instrument::OptLevel;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -65,6 +65,7 @@ fn command(arguments: &Arguments, input: &Input, share: Share, output: &Path) ->
     }
     if input.kind == InputKind::Source {
         command.extend(faithful(arguments.optimisation()).iter().map(OsString::from));
+        command.extend(sanitizers::left_out(arguments).map(OsString::from));
     }
     if arguments.mode == Mode::Link {
         command.extend(dependency_names(arguments, input));

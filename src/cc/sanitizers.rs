@@ -51,6 +51,21 @@ const COMPATIBLE: &[&str] = &[
 /// # Errors
 /// [`CcError::Sanitizer`] names the first of them.
 pub fn check(arguments: &Arguments) -> Result<(), CcError> {
+    match wanted(arguments).into_iter().find(|name| !COMPATIBLE.contains(name)) {
+        Some(name) => Err(CcError::Sanitizer { name: name.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// The option that takes the check of dynamic types out of what is asked for: the types that it has seen lie in a table that all
+/// threads share and no program writes, so what it finds there follows from no order of events.
+pub fn left_out(arguments: &Arguments) -> Option<&'static str> {
+    let has_types = |name: &&str| matches!(*name, "undefined" | "vptr");
+    wanted(arguments).iter().any(has_types).then_some("-fno-sanitize=vptr")
+}
+
+/// The checks that the command line asks for.
+fn wanted(arguments: &Arguments) -> Vec<&str> {
     let mut wanted: Vec<&str> = Vec::new();
     for item in &arguments.items {
         let option = item.option();
@@ -61,10 +76,7 @@ pub fn check(arguments: &Arguments) -> Result<(), CcError> {
             wanted.retain(|name| !gone.contains(name) && !gone.contains(&"all"));
         }
     }
-    match wanted.into_iter().find(|name| !COMPATIBLE.contains(name)) {
-        Some(name) => Err(CcError::Sanitizer { name: name.to_owned() }),
-        None => Ok(()),
-    }
+    wanted
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ const FILES: &[(&str, &str)] = &[
     ("glib.effects", include_str!("../../effects/glib.effects")),
     ("libevent.effects", include_str!("../../effects/libevent.effects")),
     ("googletest.effects", include_str!("../../effects/googletest.effects")),
+    ("sanitizer.effects", include_str!("../../effects/sanitizer.effects")),
     ("rust.effects", include_str!("../../effects/rust.effects")),
     ("cxx.effects", include_str!("../../effects/cxx.effects")),
 ];

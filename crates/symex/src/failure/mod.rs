@@ -24,6 +24,7 @@ use crate::report::GapKind;
 use crate::sizes::size_by_name;
 use crate::thread::Stop;
 use crate::value::{self, Scalar, Value};
+use ir::effects::Kind;
 use ir::types::{BinaryOp, InstKind, Instruction, Operand};
 use model::{BinOp, CmpOp, EventId, EventKind, ExprId, Failure, FailureCondition, FailureKind};
 
@@ -113,6 +114,9 @@ impl<'r> Engine<'r> {
     pub fn finish_thread(&mut self, t: usize) {
         self.survey_freed(t);
         let stop = self.threads[t].stop.clone();
+        if stop == Some(Stop::EndOfLog) && !self.symbolic() && self.ended_the_run(t) {
+            self.learned.reported.get_or_insert(t);
+        }
         if stop == Some(Stop::EndOfLog) {
             self.end_in_write(t);
             self.end_in_file(t);
@@ -154,6 +158,19 @@ impl<'r> Engine<'r> {
             Some(Stop::Wait(_) | Stop::Left | Stop::Spent) | None => "not walked".to_owned(),
         };
         report.blocked = blocked.filter(|_| !thread.exited);
+    }
+
+    /// Of a run that ended with a status, nobody knows by which thread: is this thread in a call that ends the program, as
+    /// libraries do behind the C library's back?
+    fn ended_the_run(&mut self, t: usize) -> bool {
+        let Some(failure) = self.limits.failure.as_ref() else { return false };
+        let is_exit = matches!(failure.kind, RecordedFailureKind::Exit { .. });
+        if !is_exit || failure.thread_serial != 0 || self.threads[t].exited {
+            return false;
+        }
+        let call = self.threads[t].external_call();
+        let described = call.and_then(|call| ir::effects::effect(call.name));
+        described.is_some_and(|described| described.kind == Kind::Ends)
     }
 
     /// The failure was not met during the walk: it is where the walk ended.
