@@ -1,14 +1,22 @@
 //! The happens-before closure: which events are ordered whatever the schedule.
 
+use crate::lifetimes::Lifetimes;
 use model::{EventId, EventTrace};
 
 /// A transitively closed partial order over a trace's events, kept as one vector clock per
-/// event. Program order is always part of it.
+/// event. Program order is always part of it, and that a thread comes before another one that is created behind its end.
+///
+/// Threads that run one after the other share an entry of the clocks, since they are one sequence of events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Closure {
-    threads: usize,
-    /// `clocks[event * threads + thread]`: how many events of `thread` come before the event, the
-    /// event itself included in its own thread's count.
+    /// How many entries a clock has.
+    rows: usize,
+    /// By thread, its entry.
+    entries: Vec<Entry>,
+    /// Pairs of threads of which the first one ends before the second one begins, next to each other in their row.
+    successions: Vec<(EventId, EventId)>,
+    /// `clocks[event * rows + row]`: how many events of the row's threads come before the event, the
+    /// event itself included in its own row's count.
     clocks: Vec<u32>,
     /// For every event its thread and its index in it.
     places: Vec<(usize, u32)>,
@@ -16,13 +24,35 @@ pub(crate) struct Closure {
     edges: Vec<(EventId, EventId)>,
 }
 
+/// What a thread has of its row's entry.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    row: usize,
+    /// How many events the row's threads before it have.
+    before: u32,
+    /// How many events it has.
+    own: u32,
+}
+
 impl Closure {
-    /// The closure of program order alone.
+    /// The closure of program order alone, within threads and rows of them.
     pub(crate) fn of_program_order(trace: &EventTrace) -> Self {
         let places: Vec<_> =
             trace.events.iter().map(|event| (event.thread.index(), event.index)).collect();
-        let mut closure =
-            Self { threads: trace.threads.len(), clocks: Vec::new(), places, edges: Vec::new() };
+        let mut closure = Self { places, ..Self::default() };
+        closure.entries.resize(trace.threads.len(), Entry::default());
+        let rows = Lifetimes::of(trace).rows();
+        closure.rows = rows.len();
+        for (row, threads) in rows.iter().enumerate() {
+            let (mut before, mut last) = (0, None);
+            for &thread in threads {
+                let events = &trace.threads[thread].events;
+                closure.entries[thread] = Entry { row, before, own: events.len() as u32 };
+                before += events.len() as u32;
+                closure.successions.extend(last.zip(events.first().copied()));
+                last = events.last().copied().or(last);
+            }
+        }
         closure.recompute(trace);
         closure
     }
@@ -43,7 +73,8 @@ impl Closure {
     /// How many events of `thread` come before `event` in every schedule, `event` included when
     /// it is of that thread.
     pub(crate) fn clock(&self, event: EventId, thread: usize) -> u32 {
-        self.clocks[event.index() * self.threads + thread]
+        let Entry { row, before, own } = self.entries[thread];
+        self.clocks[event.index() * self.rows + row].saturating_sub(before).min(own)
     }
 
     /// Adds edges. Returns false, and leaves the closure as it was, when they close a cycle: no
@@ -69,19 +100,21 @@ impl Closure {
         for thread in &trace.threads {
             thread.events.windows(2).for_each(|pair| link(pair[0], pair[1]));
         }
-        self.edges.iter().for_each(|&(a, b)| link(a, b));
+        self.successions.iter().chain(&self.edges).for_each(|&(a, b)| link(a, b));
 
-        let mut clocks = vec![0u32; count * self.threads];
+        let rows = self.rows;
+        let mut clocks = vec![0u32; count * rows];
         let mut ready: Vec<usize> = (0..count).filter(|&event| missing[event] == 0).collect();
         let mut done = 0;
         while let Some(event) = ready.pop() {
             done += 1;
             let (thread, index) = self.places[event];
-            clocks[event * self.threads + thread] = index + 1;
+            let Entry { row, before, .. } = self.entries[thread];
+            clocks[event * rows + row] = before + index + 1;
             for &next in &successors[event] {
-                for other in 0..self.threads {
-                    let clock = clocks[event * self.threads + other];
-                    let slot = &mut clocks[next * self.threads + other];
+                for other in 0..rows {
+                    let clock = clocks[event * rows + other];
+                    let slot = &mut clocks[next * rows + other];
                     *slot = (*slot).max(clock);
                 }
                 missing[next] -= 1;

@@ -22,6 +22,7 @@ mod encode;
 mod error;
 mod fork_join;
 mod lemmas;
+mod lifetimes;
 mod locks;
 pub mod models;
 mod own_locks;

@@ -1,5 +1,6 @@
 //! φrw: every read takes its value from one source ([S] 3.2, read-write constraints).
 
+use crate::closure::Closure;
 use crate::connectives::Connectives;
 use crate::context::{Builder, Context, Write};
 use crate::lemmas::{Asked, Resolved};
@@ -170,10 +171,11 @@ impl<'c> Open<'c> {
                 before.last().map(|write| write.event)
             })
             .collect();
+        let last = last_of_all(closure, latest.iter().flatten().copied());
         let threads = all
             .iter()
             .map(|(thread, writes)| {
-                let overwritten = latest.iter().flatten().map(|&later| {
+                let overwritten = last.iter().map(|&later| {
                     let own = trace.event(later).thread.index() == *thread;
                     closure.clock(later, *thread) - u32::from(own)
                 });
@@ -203,6 +205,23 @@ impl<'c> Open<'c> {
         let writes = self.threads.iter().flat_map(|(writes, range)| &writes[range.clone()]);
         writes.map(|write| write.event)
     }
+}
+
+/// Of some events, those that come before no other one of them in every schedule. Before each of the others comes one of these,
+/// and with it all that comes before that.
+fn last_of_all(
+    closure: &Closure,
+    events: impl DoubleEndedIterator<Item = EventId>,
+) -> Vec<EventId> {
+    let mut last: Vec<EventId> = Vec::new();
+    // What later threads do is mostly later.
+    for event in events.rev() {
+        if !last.iter().any(|&other| closure.before(event, other)) {
+            last.retain(|&other| !closure.before(other, event));
+            last.push(event);
+        }
+    }
+    last
 }
 
 /// The sources that a read may have: not after it, not surely overwritten before it, not of a

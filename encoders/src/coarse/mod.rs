@@ -14,6 +14,7 @@
 mod build;
 mod cuts;
 
+use crate::lifetimes::Lifetimes;
 use cuts::Cuts;
 use model::{EventId, EventTrace, Schedule, VarId};
 
@@ -32,27 +33,34 @@ pub struct Coarse {
     variables: Vec<VarId>,
 }
 
-/// How many sources the reads of a trace have in all, at most: for each cell and each two threads, the reads of the
-/// one times the writes of the other. What an encoding takes grows with it.
+/// How many sources the reads of a trace have in all, at most: for each cell and each two threads that may run at the same time,
+/// the reads of the one times the writes of the other. What an encoding takes grows with it.
 #[must_use]
 pub fn sources(trace: &EventTrace) -> u64 {
+    let lifetimes = Lifetimes::of(trace);
     // By cell: thread, reads and writes.
     let mut counts: Vec<Vec<(usize, u64, u64)>> = vec![Vec::new(); trace.cells.len()];
-    for event in &trace.events {
-        let thread = event.thread.index();
-        let mut count = |cell: usize, reads: u64, writes: u64| {
-            let Some(counts) = counts.get_mut(cell) else { return };
-            match counts.iter_mut().find(|(of, ..)| *of == thread) {
-                Some(found) => (found.1, found.2) = (found.1 + reads, found.2 + writes),
-                None => counts.push((thread, reads, writes)),
-            }
-        };
-        event.kind.reads().iter().for_each(|part| count(part.cell.index(), 1, 0));
-        event.kind.writes().iter().for_each(|part| count(part.cell.index(), 0, 1));
+    for thread in &trace.threads {
+        for event in thread.events.iter().map(|id| trace.event(*id)) {
+            let mut count = |cell: usize, reads: u64, writes: u64| {
+                let Some(counts) = counts.get_mut(cell) else { return };
+                match counts.last_mut().filter(|(of, ..)| *of == event.thread.index()) {
+                    Some(found) => (found.1, found.2) = (found.1 + reads, found.2 + writes),
+                    None => counts.push((event.thread.index(), reads, writes)),
+                }
+            };
+            event.kind.reads().iter().for_each(|part| count(part.cell.index(), 1, 0));
+            event.kind.writes().iter().for_each(|part| count(part.cell.index(), 0, 1));
+        }
     }
     let of_cell = |counts: &Vec<(usize, u64, u64)>| {
-        let writes: u64 = counts.iter().map(|(.., writes)| writes).sum();
-        counts.iter().map(|(_, reads, own)| reads * (writes - own)).sum::<u64>()
+        let writes = |reader: usize| -> u64 {
+            let others = counts.iter().filter(|(thread, ..)| *thread != reader);
+            let others = others.filter(|(thread, ..)| lifetimes.overlap(reader, *thread));
+            others.map(|(.., writes)| writes).sum()
+        };
+        let reading = counts.iter().filter(|(_, reads, _)| *reads > 0);
+        reading.map(|(thread, reads, _)| reads * writes(*thread)).sum::<u64>()
     };
     counts.iter().map(of_cell).sum()
 }
