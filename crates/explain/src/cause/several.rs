@@ -6,7 +6,7 @@
 use super::story::{Pair, Story};
 use super::words::{at, both_named, last_member, quoted, same_variable, whole};
 use super::{Found, Pattern, announced};
-use model::names::is_descriptor;
+use model::names::{is_descriptor, outside_of_library};
 use model::{CellId, EventId, PathConditionKind, Site, ThreadId};
 use solver::Order;
 use std::collections::BTreeMap;
@@ -175,6 +175,7 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
             && story.is_named(read.event)
             && !story.event(read.event).is_affair_of_library()
             && (!same_variable(&story.subject(read.event), &story.subject(own))
+                || are_parts(story, own, read.event)
                 || is_another_object(story, (own, mine.1), (read.event, cell))
                 || is_another_round(story, own, read.event));
         another.then_some((read.event, cell))
@@ -200,6 +201,14 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
         Reads { first, second, check: false }
     });
     others.chain(checks.map(|first| Reads { first, second: mine, check: true })).collect()
+}
+
+/// Are they two members of a library's one object, such as the two ends of a `std::vector`? The program has one name for both.
+fn are_parts(story: &Story<'_>, one: EventId, other: EventId) -> bool {
+    let [one, other] = [one, other].map(|id| story.trace().subject(story.event(id)));
+    let Some((one, other)) = one.zip(other) else { return false };
+    let outside = [one, other].map(outside_of_library);
+    outside[0] == outside[1] && one != other && outside[0] != one && outside[1] != other
 }
 
 /// Does the thread write there what it computes from the read?
