@@ -52,7 +52,40 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
             }
         }
     }
-    half_seen(story, order)
+    half_seen(story, order).or_else(|| moved(story, order))
+}
+
+/// Of a library's one object the reader has one member from before another thread changed it and one from behind that, and the
+/// root cause has both orders: what becomes of the values is not known then, as where they go through a text.
+fn moved(story: &Story<'_>, order: Order) -> Option<Found> {
+    let orders: Vec<Order> =
+        story.root_cause?.orders.iter().map(|conflict| conflict.order).collect();
+    let thread = |id: EventId| story.event(id).thread;
+    let plain = |read: EventId, write: EventId| {
+        let cell = *story.common_cells(read, write).first()?;
+        let [read, write] = [read, write].map(|id| story.access(id, cell));
+        (read.reads && !read.writes && write.writes).then_some(cell)
+    };
+    let late = orders.iter().filter_map(|late| Some((late, plain(late.after, late.before)?)));
+    late.into_iter().find_map(|(late, cell)| {
+        orders.iter().find_map(|early| {
+            let companion = plain(early.before, early.after)?;
+            if ![late, early].contains(&&order) {
+                return None;
+            }
+            let (read, other) = (late.after, early.before);
+            let fits = thread(read) == thread(other)
+                && thread(late.before) == thread(early.after)
+                && are_parts(story, read, other)
+                && story.in_one_call(read, other)
+                && story.in_one_call(late.before, early.after);
+            let mut both = [(read, cell), (other, companion)];
+            both.sort_by_key(|(id, _)| story.event(*id).index);
+            let reads = Reads { first: both[0], second: both[1], check: false };
+            let torn = Torn { seen: (late.before, read), missed: (other, Some(early.after)) };
+            fits.then(|| found(story, reads, torn))
+        })
+    })
 }
 
 /// The reads of both variables lie between a third thread's writes of them: who came in another order in the passing run
