@@ -173,7 +173,10 @@ impl<'m> Places<'m> {
                 let mut uses = false;
                 kind.for_each_operand(&mut |operand| uses |= operand == Operand::Inst(value));
                 let passes = matches!(kind, InstKind::Phi { .. } | InstKind::Cast(..));
-                if uses && !(passes && held(id)) && found.insert(id) && passes {
+                if !uses || passes && held(id) {
+                    continue;
+                }
+                if found.insert(id) && passes {
                     next.push(id);
                 }
             }
