@@ -439,6 +439,13 @@ impl Lines for Recorded {
         modules.flat_map(|module| ir::lines::acts(module, lines)).collect()
     }
 
+    fn reads_again(&self, file: &str, first: u32, last: u32) -> Vec<(u32, String)> {
+        let lines = ir::lines::Lines { file, first, last };
+        let modules = self.recording.modules.iter().map(|module| &module.ir);
+        let again = modules.flat_map(|module| ir::lines::read_again(module, lines));
+        again.map(|again| (again.line, again.name)).collect()
+    }
+
     fn calls(&self) -> Vec<LineCall> {
         let modules = self.recording.modules.iter().map(|module| &module.ir);
         let own = |file: &str| !file.is_empty() && !model::names::is_installed(file);

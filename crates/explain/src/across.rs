@@ -69,7 +69,7 @@ pub enum Flipped {
     /// run reverses.
     Reversed(Order),
     /// What the passing run's thread waited for, or read, did not happen in the failing run, which
-    /// ended first: it came too late.
+    /// ended first, or in which the thread that does it found it done by the other one: it came too late.
     Late {
         /// The failing run's event that came too early: the read, or, where the failing run has
         /// no event for it (nobody else touched the memory there), the first thing that its thread

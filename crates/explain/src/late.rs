@@ -42,6 +42,7 @@ impl<'v, 'a> Lateness<'v, 'a> {
         reversed
             .map(Flipped::Reversed)
             .or_else(|| changed().find_map(|flow| self.late_source(flow)))
+            .or_else(|| changed().find_map(|flow| self.forestalled_source(flow)))
             .or_else(|| flows.is_empty().then(|| self.late_for_the_failure()).flatten())
             .or_else(|| flows.is_empty().then(|| self.before_a_wait()).flatten())
             .or_else(|| self.view.reversed_anywhere(forced).map(Flipped::Reversed))
@@ -63,6 +64,31 @@ impl<'v, 'a> Lateness<'v, 'a> {
         let after = event_of(flow.passing.write).filter(|write| self.is_late(*write))?;
         let (before, needs) = (flow.failing.read.event, flow.passing.read.event);
         Some(Flipped::Late { before, after, needs })
+    }
+
+    /// A read of the failing thread whose source in the passing run is a step that its thread left alone in the failing one,
+    /// because it found there what the reader had written meanwhile: whoever comes first does it.
+    fn forestalled_source(&self, flow: &Flow) -> Option<Flipped> {
+        let after = event_of(flow.passing.write)?;
+        let (failing, passing) = (self.view.failing, self.view.passing);
+        let (before, needs) = (flow.failing.read.event, flow.passing.read.event);
+        let reader = failing.trace.event(before);
+        let failed = failing.trace.event(failing.trace.failure.as_ref()?.event).thread;
+        let cell = reader.kind.reads().get(flow.failing.read.part as usize)?.cell;
+        let name = &passing.trace.thread_of(after).name;
+        let rival = failing.trace.threads.iter().find(|thread| thread.name == *name)?;
+        let (common, _) = self.view.common_path(rival.id);
+        let looks = rival.events.get(..common)?.iter().map(|id| failing.trace.event(*id));
+        let mut looks = looks.filter(|look| look.kind.reads().iter().any(|part| part.cell == cell));
+        let seen = failing.evaluation.source(looks.next_back()?, cell)?;
+        let seen = failing.trace.event(seen);
+        let is_own = seen.thread == reader.thread && seen.index > reader.index;
+        let left_alone = self.view.matching.in_failing(after).is_none();
+        (is_own && left_alone && reader.thread == failed).then_some(Flipped::Late {
+            before,
+            after,
+            needs,
+        })
     }
 
     /// What the failing thread needs in the passing run, beyond the path that both have, and what

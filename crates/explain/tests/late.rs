@@ -1,8 +1,9 @@
 //! What a run that passes has in time, and the failing one, which ended before, has not.
 
-use crate::support::runs::{Run, compared};
-use explain::Flipped;
+use crate::support::runs::{Run, cause_across, compared};
+use explain::{Flipped, across};
 use model::{PathConditionKind, Site};
+use solver::Order;
 
 /// A worker takes one from a count that nobody else has touched yet.
 const UNCOUNTED: &str = "
@@ -103,4 +104,72 @@ fn what_lies_behind_a_pointer_that_came_too_late_is_not_what_was_missing() {
     assert_eq!(compared(&failing, &passing).flipped, late(&passing, "fill", "use"));
     passing.parsed.trace.conditions[0].kind = PathConditionKind::Address;
     assert_eq!(compared(&failing, &passing).flipped, late(&passing, "publish", "pointer"));
+}
+
+/// Two threads number what they need. One finds the first number, and makes the second one itself, before the thread that made
+/// the first, which then finds it.
+const NUMBERED_BY_BOTH: &str = "
+    cell file 16 = 0
+    cell worker 16 = 0
+    cell poll 8 = 0
+    t0: fork a
+    t0: fork b
+    a: [file-a] W file 59
+    a: [poll-a] W poll 1
+    a: [look-a] R worker -> wa
+    a: assume wa != 0
+
+    b: [file-b] R file -> f
+    b: assume f == 59
+    b: [poll-b] W poll 1
+    b: [look-b] R worker -> wb
+    b: assume wb == 0
+    b: [number-b] W worker 59
+    b: [again] R worker -> w
+    b: fail w == f
+";
+
+/// Here the one thread makes both.
+const NUMBERED_BY_ONE: &str = "
+    cell file 16 = 0
+    cell worker 16 = 0
+    cell poll 8 = 0
+    t0: fork a
+    t0: fork b
+    a: [file-a] W file 59
+    a: [poll-a] W poll 1
+    a: [look-a] R worker -> wa
+    a: assume wa == 0
+    a: [number-a] W worker 60
+    b: [file-b] R file -> f
+    b: assume f == 59
+    b: [poll-b] W poll 1
+    b: [look-b] R worker -> wb
+    b: assume wb != 0
+
+    b: [again] R worker -> w
+    b: assume w != f
+    t0: join a
+    t0: join b
+";
+
+#[test]
+fn what_was_found_done_by_the_other_thread_came_too_late() {
+    let failing = Run::failing(NUMBERED_BY_BOTH);
+    let passing = Run::passing(NUMBERED_BY_ONE, [1, 2]);
+    let late = Flipped::Late {
+        before: failing.event("look-b"),
+        after: passing.event("number-a"),
+        needs: passing.event("look-b"),
+    };
+    // The order that the passing run was made to have, of two writes of one value, is none that could matter.
+    let forced = Order { before: failing.event("poll-b"), after: failing.event("poll-a") };
+    let found = across(failing.side(), passing.side(), Some(forced)).expect("a difference");
+    assert_eq!(found.flipped, late);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(
+        cause.sentence,
+        "t0.1 wrote `file` (trace:7) before it wrote `worker` (trace:11), and t0.2, which saw the one (trace:12), read the \
+         other (trace:15) in between"
+    );
 }

@@ -40,6 +40,68 @@ fn what_was_taken_since_it_was_looked_at_is_told_by_the_look() {
     assert_eq!(cause.events, events(&parsed, &["take", "look", "again"]));
 }
 
+/// The two ends of a container are one variable to the program, which was moved between the reads of them.
+#[test]
+fn a_container_that_moves_between_the_reads_of_its_ends_is_told_as_that() {
+    let told = |text: &str| told_of_ends(trace(text));
+    let of_condition = told(
+        "
+        cell start 64 = 1000
+        cell end 64 = 1016
+        t0: fork a
+        t0: fork b
+        a: [begins] W start 5000
+        a: [ends] W end 5016
+        b: [look-end] R end -> e
+        b: [look-start] R start -> s
+        b: fail e < s
+        ",
+    );
+    let between =
+        "t0.2 read `arena.blocks_` (trace:8) between t0.1's writes of `arena.blocks_` (trace:6)";
+    assert_eq!(of_condition, between);
+    // What was read is passed on, and another thread fails.
+    let passed_on = told(
+        "
+        cell start 64 = 1000
+        cell end 64 = 1016
+        cell told 64 = 0
+        t0: fork a
+        t0: fork b
+        a: [begins] W start 5000
+        a: [ends] W end 5016
+        b: [look-end] R end -> e
+        b: [look-start] R start -> s
+        b: W told e - s
+        t0: join b
+        t0: R told -> seen
+        t0: fail seen < 0
+        ",
+    );
+    let between =
+        "t0.2 read `arena.blocks_` (trace:9) between t0.1's writes of `arena.blocks_` (trace:7)";
+    assert_eq!(passed_on, between);
+}
+
+fn told_of_ends(mut parsed: Parsed) -> String {
+    for (label, member) in [
+        ("begins", "_M_start"),
+        ("ends", "_M_end_of_storage"),
+        ("look-end", "_M_end_of_storage"),
+        ("look-start", "_M_start"),
+    ] {
+        let line = if label.starts_with("look") { "look-end" } else { "begins" };
+        let outer = parsed.trace.event(parsed.event(line)).site().clone();
+        let id = parsed.event(label);
+        let event = &mut parsed.trace.events[id.index()];
+        event.name = Some(format!("arena.blocks_._M_impl.{member}").into());
+        let file = "/usr/include/c++/12/bits/stl_vector.h".to_owned();
+        let inside = Site { file, function: "capacity".to_owned(), ..Site::default() };
+        event.stack = vec![inside, outer].into();
+    }
+    cause_of(&parsed).sentence
+}
+
 /// A thread that wrote both variables, one behind the other, has written both of them.
 #[test]
 fn who_has_just_written_both_is_not_half_way() {

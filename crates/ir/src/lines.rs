@@ -2,6 +2,7 @@
 //! thread sees. The events of a run do not tell: they are about what threads share.
 
 use crate::guards;
+use crate::name;
 use crate::stack::{StackObjects, copy_ends};
 use crate::types::{
     Call, Callee, Function, InstId, InstKind, LocId, LocalVariable, Module, Operand,
@@ -90,6 +91,53 @@ pub fn acts(module: &Module, lines: Lines<'_>) -> BTreeSet<u32> {
     found
 }
 
+/// A line that uses what lines before it wrote to memory that more than their function may see, and that no variable of the
+/// source holds: in the source it reads that memory again, and the compiler has kept the value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Again {
+    /// The line.
+    pub line: u32,
+    /// What it reads, as the lines call it that wrote it.
+    pub name: String,
+}
+
+/// The lines behind these that read again what these wrote.
+#[must_use]
+pub fn read_again(module: &Module, lines: Lines<'_>) -> BTreeSet<Again> {
+    let mut found = BTreeSet::new();
+    for function in &module.functions {
+        let places = Places::of(module, function, Lines { last: u32::MAX, ..lines });
+        let computed = |id: InstId| {
+            let own = places.of.get(id.index()).into_iter().flatten();
+            own.filter(|(_, line)| *line <= lines.last).map(|(at, _)| *at).collect::<BTreeSet<_>>()
+        };
+        let held = |id: InstId| {
+            function.variables.iter().any(|variable| variable.value == Operand::Inst(id))
+        };
+        let mut stack = None;
+        for (id, kind) in places.instructions() {
+            let InstKind::Store { address, value: Operand::Inst(value), .. } = kind else {
+                continue;
+            };
+            let calls = computed(*value);
+            if calls.is_empty() || held(*value) {
+                continue;
+            }
+            let stack = stack.get_or_insert_with(|| StackObjects::of(module, function));
+            if stack.private_root(*address).is_some() {
+                continue;
+            }
+            let Some(name) = name::access_path(module, function, id) else { continue };
+            for user in places.users(*value, &held) {
+                let own = places.of.get(user.index()).into_iter().flatten();
+                let behind = own.filter(|(at, line)| *line > lines.last && calls.contains(at));
+                found.extend(behind.map(|(_, line)| Again { line: *line, name: name.clone() }));
+            }
+        }
+    }
+    found
+}
+
 struct Places<'m> {
     function: &'m Function,
     /// By instruction: its lines among those asked for, one for each function inlined into another.
@@ -113,6 +161,27 @@ impl<'m> Places<'m> {
             found
         });
         Self { function, of: of.collect() }
+    }
+
+    /// The instructions that use a value, also by way of what only passes it on; what a variable of the source holds is
+    /// followed no further.
+    fn users(&self, value: InstId, held: &dyn Fn(InstId) -> bool) -> BTreeSet<InstId> {
+        let mut found = BTreeSet::new();
+        let mut next = vec![value];
+        while let Some(value) = next.pop() {
+            for (id, kind) in self.instructions() {
+                let mut uses = false;
+                kind.for_each_operand(&mut |operand| uses |= operand == Operand::Inst(value));
+                let passes = matches!(kind, InstKind::Phi { .. } | InstKind::Cast(..));
+                if !uses || passes && held(id) {
+                    continue;
+                }
+                if found.insert(id) && passes {
+                    next.push(id);
+                }
+            }
+        }
+        found
     }
 
     fn has_line(&self, id: InstId) -> bool {

@@ -1,7 +1,7 @@
 //! What lines compute for each other by way of locals.
 
 use crate::common::{c, cpp};
-use ir::lines::{How, Lines, Use, acts, uses};
+use ir::lines::{How, Lines, Use, acts, read_again, uses};
 use ir::types::Module;
 
 /// The uses among all lines of the snippet, as `from>to`, with `!` for what is left at a first argument.
@@ -103,6 +103,39 @@ int main(int argc, char **argv) {
     let found = all(&c("-O1", source));
     assert!(found.iter().any(|one| one == "5>8"), "{found:?}");
     assert!(!found.iter().any(|one| one == "6>7"), "{found:?}");
+}
+
+#[test]
+fn what_was_written_is_read_again_where_no_variable_holds_it() {
+    let source = "struct ids { unsigned short last; int other; };
+unsigned short next(struct ids *ids) {
+    ids->last++;
+    if (ids->last == 0) ids->last++;
+
+    return ids->last;
+}
+unsigned short kept(struct ids *ids) {
+    unsigned short own;
+    ids->last++;
+    if (ids->last == 0) ids->last++;
+    own = ids->last;
+    ids->other = 3;
+    return own;
+}
+int main(int argc, char **argv) {
+    struct ids *ids = (struct ids *)argv;
+    return next(ids) + kept(ids);
+}";
+    for level in ["-O1", "-O2"] {
+        let module = c(level, source);
+        let behind = |first: u32, last: u32| -> Vec<String> {
+            let found = read_again(&module, Lines { file: &file(&module), first, last });
+            found.iter().map(|again| format!("{} {}", again.line, again.name)).collect()
+        };
+        assert_eq!(behind(3, 4), ["6 ids->last"], "{level}");
+        assert_eq!(behind(3, 6), [""; 0], "{level}");
+        assert_eq!(behind(10, 12), [""; 0], "{level}: the source keeps it");
+    }
 }
 
 #[test]

@@ -49,6 +49,12 @@ pub trait Lines {
         Vec::new()
     }
 
+    /// Which lines behind these read again in the source what these wrote, where the compiler has kept the value: the line,
+    /// and what the lines call it.
+    fn reads_again(&self, _file: &str, _first: u32, _last: u32) -> Vec<(u32, String)> {
+        Vec::new()
+    }
+
     /// The calls between the program's own functions that stand in the code, whether they ran or not.
     fn calls(&self) -> Vec<LineCall> {
         Vec::new()

@@ -6,7 +6,7 @@
 use super::story::{Pair, Story};
 use super::words::{at, both_named, last_member, quoted, same_variable, whole};
 use super::{Found, Pattern, announced};
-use model::names::is_descriptor;
+use model::names::{is_descriptor, outside_of_library};
 use model::{CellId, EventId, PathConditionKind, Site, ThreadId};
 use solver::Order;
 use std::collections::BTreeMap;
@@ -52,7 +52,40 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
             }
         }
     }
-    half_seen(story, order)
+    half_seen(story, order).or_else(|| moved(story, order))
+}
+
+/// Of a library's one object the reader has one member from before another thread changed it and one from behind that, and the
+/// root cause has both orders: what becomes of the values is not known then, as where they go through a text.
+fn moved(story: &Story<'_>, order: Order) -> Option<Found> {
+    let orders: Vec<Order> =
+        story.root_cause?.orders.iter().map(|conflict| conflict.order).collect();
+    let thread = |id: EventId| story.event(id).thread;
+    let plain = |read: EventId, write: EventId| {
+        let cell = *story.common_cells(read, write).first()?;
+        let [read, write] = [read, write].map(|id| story.access(id, cell));
+        (read.reads && !read.writes && write.writes).then_some(cell)
+    };
+    let late = orders.iter().filter_map(|late| Some((late, plain(late.after, late.before)?)));
+    late.into_iter().find_map(|(late, cell)| {
+        orders.iter().find_map(|early| {
+            let companion = plain(early.before, early.after)?;
+            if ![late, early].contains(&&order) {
+                return None;
+            }
+            let (read, other) = (late.after, early.before);
+            let fits = thread(read) == thread(other)
+                && thread(late.before) == thread(early.after)
+                && are_parts(story, read, other)
+                && story.in_one_call(read, other)
+                && story.in_one_call(late.before, early.after);
+            let mut both = [(read, cell), (other, companion)];
+            both.sort_by_key(|(id, _)| story.event(*id).index);
+            let reads = Reads { first: both[0], second: both[1], check: false };
+            let torn = Torn { seen: (late.before, read), missed: (other, Some(early.after)) };
+            fits.then(|| found(story, reads, torn))
+        })
+    })
 }
 
 /// The reads of both variables lie between a third thread's writes of them: who came in another order in the passing run
@@ -175,6 +208,7 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
             && story.is_named(read.event)
             && !story.event(read.event).is_affair_of_library()
             && (!same_variable(&story.subject(read.event), &story.subject(own))
+                || are_parts(story, own, read.event)
                 || is_another_object(story, (own, mine.1), (read.event, cell))
                 || is_another_round(story, own, read.event));
         another.then_some((read.event, cell))
@@ -200,6 +234,14 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
         Reads { first, second, check: false }
     });
     others.chain(checks.map(|first| Reads { first, second: mine, check: true })).collect()
+}
+
+/// Are they two members of a library's one object, such as the two ends of a `std::vector`? The program has one name for both.
+fn are_parts(story: &Story<'_>, one: EventId, other: EventId) -> bool {
+    let [one, other] = [one, other].map(|id| story.trace().subject(story.event(id)));
+    let Some((one, other)) = one.zip(other) else { return false };
+    let outside = [one, other].map(outside_of_library);
+    outside[0] == outside[1] && one != other && outside[0] != one && outside[1] != other
 }
 
 /// Does the thread write there what it computes from the read?

@@ -17,6 +17,7 @@ mod instead;
 mod interrupted;
 mod join;
 mod joined;
+mod kept;
 mod one_sided;
 mod order;
 mod own_copy;
@@ -236,6 +237,7 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
         !(moves(repair) && repair.steps.iter().any(|step| step.contains("`0x")))
     });
     unseen::told(bug.trace, bug.uses, &mut found);
+    kept::told(bug.uses, &mut found);
     found
 }
 

@@ -264,8 +264,8 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
         let mut all_lines = lines(bug, &all[at], direction.passed(&all, at));
         let passed = direction.passed(&all, at).map(|other| other.line).filter(|line| *line > 0);
         let first = passed.min().unwrap_or(function.line);
-        all_lines.sort_by_key(|line| {
-            is_reached_less(bug.uses, &function.file, (first, function.line), *line)
+        all_lines.retain(|line| {
+            !is_reached_less(bug.uses, &function.file, (first, function.line), *line)
         });
         for line in all_lines.into_iter().filter(|line| ahead(*line)) {
             let edited = move_line((trace, bug.uses), &function, (function.line, line), direction);
