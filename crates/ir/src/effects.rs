@@ -310,6 +310,14 @@ impl Number {
         needs
     }
 
+    /// Does memory tell a part of it?
+    #[must_use]
+    pub fn is_of_memory(&self) -> bool {
+        let mut is = false;
+        self.for_each(&mut |part| is |= matches!(part, Self::Word(..) | Self::Pointed32(_)));
+        is
+    }
+
     fn is_result(&self) -> bool {
         matches!(self, Self::Result | Self::Word(Place { base: Base::Result, .. }, _))
     }

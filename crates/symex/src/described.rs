@@ -95,9 +95,11 @@ impl<'r> Engine<'r> {
         let number = |engine: &mut Self, number: &Number| engine.number(t, call, number);
         match &region.extent {
             Extent::Bytes(length) => {
+                let from_memory = length.is_of_memory();
                 let length = number(self, length).filter(|&length| (length as i64) > 0);
                 if let Some(length) = length {
-                    self.read_bytes(t, address, length, operand);
+                    let most = if from_memory { self.room(t, address) } else { LONGEST };
+                    self.read_bytes(t, address, length.min(most), operand);
                 }
             }
             Extent::Text(bound) => {
@@ -119,6 +121,19 @@ impl<'r> Engine<'r> {
                 }
             }
             Extent::Texts(_) | Extent::Table { .. } => {}
+        }
+    }
+
+    /// How much a call can read at an address where memory tells the length. A survey may find there what another thread
+    /// writes only later, or had written before: what lies behind the object is no part of it.
+    fn room(&self, t: usize, address: u64) -> u64 {
+        let Some(internal) = self.lookup(t, address) else { return 0 };
+        match self.learned.heap.at_internal(internal) {
+            Some(index) => {
+                let object = &self.learned.heap.objects[index];
+                object.base + object.size.max(1) - internal
+            }
+            None => LONGEST_TEXT,
         }
     }
 

@@ -1,9 +1,12 @@
 //! Functions on strings that threads share.
 
-use crate::support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, execute, store};
+use crate::support::{
+    I32, I64, ModuleBuilder, PTR, Stream, VOID, call, execute, inst, kinds, run, store,
+};
 use ir::types::{InstKind, Operand};
 use model::EventTrace;
 use symex::{Execution, Options, Recording};
+use trace_format::layout::RuntimeEvent;
 
 const NAME: u64 = 0x60_0000;
 const KEY: u64 = 0x60_1000;
@@ -113,4 +116,61 @@ fn a_copy_ends_where_the_text_of_another_thread_does() {
     assert_eq!(short.gaps, []);
     assert!(holds(&short.trace, *b"a\0b\0"), "zeros behind the end, whatever lies there");
     assert!(!holds(&short.trace, *b"ab\0\0"));
+}
+
+/// `main` had made the text long, and the thread makes it short before `main` compares it; a survey walks `main` first.
+#[test]
+fn a_text_that_another_thread_made_shorter_does_not_go_on_behind_its_object() {
+    let mut b = ModuleBuilder::new();
+    let null = b.constant(PTR, ir::types::ConstantKind::Null);
+    let (zero, two, long, size) =
+        (b.int(I64, 0), b.int(I64, 2), b.int(I64, 1 << 20), b.int(I64, 16));
+    let (name, length) = (b.global("name", PTR, 8, NAME), b.global("length", I64, 8, NAME + 8));
+    let key = b.global("key", PTR, 32, KEY);
+    let malloc = b.declare("malloc", &[I64], PTR);
+    let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+    let join = b.declare("pthread_join", &[I64, PTR], I32);
+    let compare = b.declare(
+        "_ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareERKS4_",
+        &[PTR, PTR],
+        I32,
+    );
+    let worker = b.define(
+        "worker",
+        &[PTR],
+        PTR,
+        vec![vec![
+            (call(malloc, &[size]), PTR),
+            store(inst(0), two),
+            store(length, two),
+            (InstKind::Ret(Some(null)), VOID),
+        ]],
+    );
+    let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
+    let body = vec![
+        (call(malloc, &[size]), PTR),
+        store(name, inst(0)),
+        store(length, long),
+        (call(create, &[null, null, start, null]), I32),
+        (call(compare, &[name, key]), I32),
+        (call(join, &[zero, null]), I32),
+        (InstKind::Ret(None), VOID),
+    ];
+    let main = b.define("main", &[], VOID, vec![body]);
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    t0.enter(main, &[]).runtime(RuntimeEvent::Allocate, &[0x9000, 16, 10]).ret(&[0x9000]);
+    t0.create(2).ret_int(0).join(2);
+    let mut t1 = Stream::new("t0.1", 2, 1, Some(worker));
+    t1.enter(worker, &[0]).runtime(RuntimeEvent::Allocate, &[0x9100, 16, 20]).ret(&[0x9100]);
+    let recording = Recording {
+        modules: vec![b.finish()],
+        threads: vec![t0.exit(), t1.exit()],
+        failure: None,
+        common_clock: true,
+        scheduled: false,
+        forked: false,
+        stuck: false,
+    };
+    let execution = run(&recording);
+    assert_eq!(kinds(&execution, 1), ["start", "write", "exit"], "nobody else has the object");
 }
