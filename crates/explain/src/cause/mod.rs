@@ -283,6 +283,10 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
                 .filter(|found| found.case == Some("read-write-write"))
                 .or_else(|| overlaid::find(story, *pair));
         };
+        // What a channel keeps for itself is nothing that the program looks at twice.
+        if let Some(order) = order::find_of_channel(story, *pair, &found) {
+            return Some(order);
+        }
         if same_step::may_say_more(&found)
             && let Some(step) = same_step::find(story, *pair)
         {

@@ -97,6 +97,17 @@ fn of_channel(story: &Story<'_>, before: EventId, after: EventId) -> Option<Stri
     ))
 }
 
+/// The order of two steps of a channel, where all that was found is what the channel keeps for these, and one of them ends it.
+pub(super) fn find_of_channel(story: &Story<'_>, pair: Pair, found: &Found) -> Option<Found> {
+    let Pair::Reversed(order) = pair else { return None };
+    let step = |id: &CauseEvent| story.look_up(*id).1.and_then(model::Event::channel_step);
+    let ends = [order.before, order.after].map(|id| story.event(id).channel_step());
+    let fits = found.pattern == Pattern::Atomicity
+        && found.events.iter().all(|id| step(id).is_some())
+        && ends.contains(&Some(ChannelStep::Drop));
+    fits.then(|| reversed(story, order.before, order.after)).flatten()
+}
+
 /// Is this the first write that the cell sees?
 fn is_first(story: &Story<'_>, write: EventId, cell: CellId) -> bool {
     story.last_before(write, |event| story.access(event.id, cell).writes).is_none()

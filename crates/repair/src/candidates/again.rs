@@ -21,7 +21,10 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let trace = bug.trace;
     let threads: BTreeSet<_> = bug.events.iter().map(|id| trace.event(*id).thread).collect();
     let woken = trace.events.iter().filter(|event| {
-        matches!(event.kind, EventKind::Wake { .. }) && threads.contains(&event.thread)
+        matches!(event.kind, EventKind::Wake { .. })
+            && threads.contains(&event.thread)
+            // How a barrier or a latch waits is its library's affair.
+            && !event.is_in_synchronisation()
     });
     let mut places: Vec<&Event> = Vec::new();
     for event in woken {
@@ -37,9 +40,13 @@ fn candidate(trace: &EventTrace, decisions: &Decisions<'_>, wake: &Event) -> Opt
     let mut tested = trace.clone();
     let mut reads: Vec<(EventId, Vec<ReadPart>)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for other in trace.events.iter().filter(|other| other.site() == wake.site()) {
+    let here = || trace.events.iter().filter(|other| other.site() == wake.site());
+    // Who went on with what it had waited for before did not look.
+    let goes_on =
+        here().filter_map(|it| Wait::of(trace, decisions, it)).any(|wait| wait.would_have_waited());
+    for other in here() {
         if let Some(wait) = Wait::of(trace, decisions, other) {
-            if wait.is_in_loop() {
+            if wait.is_in_loop() && !(goes_on && !wait.looks_again()) {
                 return None;
             }
             for name in wait.tested() {
@@ -202,16 +209,55 @@ impl<'t> Wait<'t> {
     /// thread does with it, as at the end of `do { wait } while (..)`? Then the wait is in a loop as
     /// it is.
     fn is_in_loop(&self) -> bool {
+        self.looks_again() || self.first_read().is_some_and(|read| self.is_tested(read))
+    }
+
+    /// Is the first that the thread reads behind the wait read by a line that read before the wait?
+    fn looks_again(&self) -> bool {
         let before = self.reads.keys().filter_map(|var| self.read(*var));
         let places: BTreeSet<_> = before.map(Event::site).collect();
+        self.first_read().is_some_and(|read| places.contains(read.site()))
+    }
+
+    /// What the thread reads first behind the wait.
+    fn first_read(&self) -> Option<&'t Event> {
         let own = &self.trace.thread_of(self.wake.id).events;
         let behind = own.iter().skip(self.locked.index as usize + 1);
         let mut later = behind.map(|id| self.trace.event(*id));
         // What the wait itself does for its end, as a `condition_variable_any` counts who has its mutex, is no look.
         let is_wait = |event: &Event| event.depth() > 0 && event.site() == self.wake.site();
         let looks = |event: &&Event| !event.kind.reads().is_empty() && !is_wait(event);
-        let Some(read) = later.find(looks) else { return false };
-        places.contains(read.site()) || self.is_tested(read)
+        later.find(looks)
+    }
+
+    /// Would the thread have waited again with what it read behind the wait, as the run was recorded? Then whatever it
+    /// tests there, it does not go back to the wait for that.
+    fn would_have_waited(&self) -> bool {
+        let own = self.trace.thread_of(self.wake.id).events.iter();
+        let given_back =
+            |event: &&Event| matches!(event.kind, EventKind::Unlock { .. } | EventKind::Failure);
+        let behind = own.skip(self.locked.index as usize + 1).map(|id| self.trace.event(*id));
+        let mut seen: BTreeMap<CellId, u128> = BTreeMap::new();
+        for event in behind.take_while(|event| !given_back(event)) {
+            let reads = event.kind.reads().iter();
+            for part in reads {
+                let value = self.trace.variables.get(part.var.index()).and_then(|it| it.recorded);
+                if let Some(value) = value {
+                    seen.entry(part.cell).or_insert(value);
+                }
+            }
+            // What the thread itself writes there was not waited for.
+            if event.kind.writes().iter().any(|part| self.reads.values().any(|c| *c == part.cell)) {
+                break;
+            }
+        }
+        let value_of = |var: VarId| {
+            let cell = self.reads.get(&var)?;
+            seen.get(cell).copied()
+        };
+        self.conditions.iter().all(|condition| {
+            self.trace.exprs.evaluate(condition.expr, &value_of).is_some_and(|value| value != 0)
+        })
     }
 
     /// Is a variable of the test read here, and does a branch hang on it before the thread does
