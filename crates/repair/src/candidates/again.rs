@@ -9,6 +9,7 @@ use crate::enforce::Rule;
 use crate::rust::is_rust;
 use crate::sections::{lock_name, taken};
 use crate::source::Span;
+use model::evaluate::{Evaluation, Evaluator};
 use model::{
     CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ObjectId, PathCondition,
     PathConditionKind, ReadPart, VarId, Variable, VariableOrigin,
@@ -33,17 +34,25 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         }
     }
     let decisions = Decisions::of(trace);
-    places.into_iter().filter_map(|wake| candidate(trace, &decisions, wake)).collect()
+    let recorded = |var| Some(trace.recorded_value(var));
+    let went = Evaluator::new(trace).run(bug.schedule, &recorded).ok();
+    let candidate = |wake| candidate(trace, &decisions, wake, went.as_ref());
+    places.into_iter().filter_map(candidate).collect()
 }
 
-fn candidate(trace: &EventTrace, decisions: &Decisions<'_>, wake: &Event) -> Option<Candidate> {
+fn candidate(
+    trace: &EventTrace,
+    decisions: &Decisions<'_>,
+    wake: &Event,
+    went: Option<&Evaluation>,
+) -> Option<Candidate> {
     let mut tested = trace.clone();
     let mut reads: Vec<(EventId, Vec<ReadPart>)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     let here = || trace.events.iter().filter(|other| other.site() == wake.site());
     // Who went on with what it had waited for before did not look.
-    let goes_on =
-        here().filter_map(|it| Wait::of(trace, decisions, it)).any(|wait| wait.would_have_waited());
+    let mut waits = here().filter_map(|other| Wait::of(trace, decisions, other));
+    let goes_on = went.is_some_and(|went| waits.any(|wait| wait.would_have_waited(went)));
     for other in here() {
         if let Some(wait) = Wait::of(trace, decisions, other) {
             if wait.is_in_loop() && !(goes_on && !wait.looks_again()) {
@@ -230,9 +239,9 @@ impl<'t> Wait<'t> {
         later.find(looks)
     }
 
-    /// Would the thread have waited again with what it read behind the wait, as the run was recorded? Then whatever it
+    /// Would the thread have waited again with what it read behind the wait under the failing schedule? Then whatever it
     /// tests there, it does not go back to the wait for that.
-    fn would_have_waited(&self) -> bool {
+    fn would_have_waited(&self, went: &Evaluation) -> bool {
         let own = self.trace.thread_of(self.wake.id).events.iter();
         let given_back =
             |event: &&Event| matches!(event.kind, EventKind::Unlock { .. } | EventKind::Failure);
@@ -241,8 +250,7 @@ impl<'t> Wait<'t> {
         for event in behind.take_while(|event| !given_back(event)) {
             let reads = event.kind.reads().iter();
             for part in reads {
-                let value = self.trace.variables.get(part.var.index()).and_then(|it| it.recorded);
-                if let Some(value) = value {
+                if let Some(value) = went.values.get(part.var.index()).copied().flatten() {
                     seen.entry(part.cell).or_insert(value);
                 }
             }
@@ -556,5 +564,71 @@ mod tests {
         };
         assert_eq!(offered(model::FailureKind::Exception), 1);
         assert_eq!(offered(model::FailureKind::Exit), 0);
+    }
+
+    /// Who was woken for what another one took before, and asks then whether all is over, does not go back to the wait: nor does
+    /// that line where others find something. How a barrier waits is its library's affair.
+    #[test]
+    fn a_look_that_does_not_lead_back_is_no_loop() {
+        let text = "
+            cell count 32 = 0
+            t0: [a0] fork a
+            t0: [b0] fork b
+            a: [lock] lock m
+            a: [look] R count -> c
+            a: assume c == 0
+            a: [wake] wait room m
+            a: [take] R count -> d
+            a: assume d < 5
+            a: [late] unlock m
+            b: [b1] lock m
+            b: [put] W count 1
+            b: [tell] broadcast room
+            b: [b2] unlock m
+            b: [b3] lock m
+            b: [rest] W count 0
+            b: [b4] unlock m
+            t0: [ja] join a
+            t0: [jb] join b
+            t0: fail
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let site = |file: &str, line: u32| Site {
+            file: file.to_owned(),
+            line,
+            column: 1,
+            function: "take".to_owned(),
+        };
+        for (label, line) in [("look", 33), ("take", 36)] {
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack = vec![site("buffer.rs", line)].into();
+        }
+        let is_wake = |event: &&Event| matches!(event.kind, EventKind::Wake { .. });
+        let wake = parsed.trace.events.iter().find(is_wake).expect("a wait").id;
+        parsed.trace.events[wake.index()].stack = vec![site("buffer.rs", 34)].into();
+        let EventKind::Wake { began, .. } = parsed.trace.event(wake).kind else { return };
+        let events = ["rest", "look", "take"].map(|label| parsed.event(label));
+        let own = |thread: usize| parsed.trace.threads[thread].events.clone();
+        let (first, [a, b]) = (own(0), [1, 2].map(own));
+        let split = |events: &[EventId], at: EventId| {
+            let at = events.iter().position(|id| *id == at).expect("an event") + 1;
+            [events[..at].to_vec(), events[at..].to_vec()]
+        };
+        let ([begin, end], [asleep, awake]) = (split(&first, parsed.event("b0")), split(&a, began));
+        let late = [begin.clone(), asleep.clone(), b.clone(), awake.clone(), end.clone()].concat();
+        let offered = |schedule: &[EventId]| {
+            let bug = Bug { schedule, ..Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events) };
+            candidates(&bug).len()
+        };
+        assert_eq!(offered(&late), 1, "nothing was there, and it went on");
+        let [early, rest] = split(&b, parsed.event("b2"));
+        let found = [begin, asleep, early, awake, rest, end].concat();
+        assert_eq!(offered(&found), 0, "what it asks may lead back");
+        let barrier = site("/rustc/1/library/std/src/sync/barrier.rs", 152);
+        let inside = vec![barrier, site("buffer.rs", 34)];
+        parsed.trace.events[wake.index()].stack = inside.into();
+        let bug =
+            Bug { schedule: &late, ..Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events) };
+        assert_eq!(candidates(&bug).len(), 0, "a barrier is the library's");
     }
 }
