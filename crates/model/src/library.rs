@@ -170,7 +170,13 @@ impl Event {
     #[must_use]
     pub fn only_lets_threads_wait(&self) -> bool {
         let of_channels = |file: &str| CHANNELS_WAITING.iter().any(|part| file.starts_with(part));
-        self.library().iter().any(|site| {
+        // Whom a package wakes it has a reason of its own for.
+        let parks = |site: &Site| rust_file(site).is_some_and(|file| file.starts_with(PARKING));
+        let library = self.library();
+        if library.iter().any(parks) && library.iter().any(|site| package_file(site).is_some()) {
+            return true;
+        }
+        library.iter().any(|site| {
             package_file(site).is_some_and(is_waiting_of_package)
                 || rust_file(site).is_some_and(of_channels)
         })
@@ -380,6 +386,9 @@ const RUST_SYNCHRONISATION: [&str; 7] = [
     "std/src/thread/scoped.rs",
     "std/src/thread/spawnhook.rs",
 ];
+
+/// The files of Rust's library about how a thread sleeps until it is woken by its handle.
+const PARKING: &str = "std/src/sys/sync/thread_parking/";
 
 /// The files of Rust's library about how threads wait for channels.
 const CHANNELS_WAITING: [&str; 2] = ["std/src/sync/mpmc/context.rs", "std/src/sync/mpmc/waker.rs"];
@@ -648,6 +657,11 @@ mod tests {
             park.only_lets_threads_wait()
                 && !of("bus-2.4.1/src/lib.rs", "send").only_lets_threads_wait()
         );
+        let parker = ("/rustc/0123/library/std/src/sys/sync/thread_parking/futex.rs", "unpark");
+        let sent = format!("{store}flume-0.11.1/src/signal.rs");
+        let woken = event(&[parker, (&sent, "fire"), ("main.rs", "main")]);
+        assert!(woken.only_lets_threads_wait(), "the package wakes a thread");
+        assert!(!event(&[parker, ("main.rs", "main")]).only_lets_threads_wait());
         let grow = ("/rustc/0123/library/alloc/src/raw_vec/mod.rs", "grow_one");
         let channel = |file: &str, function| {
             let file = format!("/rustc/0123/library/std/src/sync/mpmc/{file}");

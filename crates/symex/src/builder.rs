@@ -562,18 +562,35 @@ impl Builder {
         }
     }
 
-    /// How a map of Rust's library finds what it keeps is its own affair: what it has for that is called as the map.
+    /// How a map of Rust's library finds what it keeps is its own affair: what it has for that is called as the map, or as the
+    /// map that the same line has to do with.
     fn name_maps(&mut self) {
+        let inside = |event: &Event| {
+            let mut inside = event.stack.iter().take(event.depth());
+            inside.any(|site| site.file.contains("/hashbrown-"))
+        };
+        let leads = |name: &str| name.contains('.') && name_quality(name) == name_quality("q->n");
         let mut cells: BTreeSet<CellId> = BTreeSet::new();
-        for event in self.threads.iter_mut().flat_map(|log| &mut log.events) {
-            let inside = event.stack.iter().take(event.depth());
-            if !inside.into_iter().any(|site| site.file.contains("/hashbrown-")) {
-                continue;
-            }
+        let mut lines: FxHashMap<Site, Arc<str>> = FxHashMap::default();
+        let names = &mut self.names;
+        let mut named = |name: &str| shared(names, name);
+        for event in self.threads.iter_mut().flat_map(|log| &mut log.events).filter(|it| inside(it))
+        {
             cells.extend(event.kind.reads().iter().map(|part| part.cell));
             cells.extend(event.kind.writes().iter().map(|part| part.cell));
             if let Some(map) = event.name.as_deref().and_then(map_of) {
-                event.name = Some(shared(&mut self.names, map));
+                event.name = Some(named(map));
+            }
+            if let Some(map) = event.name.as_ref().filter(|name| leads(name)) {
+                lines.entry(event.site().clone()).or_insert_with(|| Arc::clone(map));
+            }
+        }
+        for event in self.threads.iter_mut().flat_map(|log| &mut log.events).filter(|it| inside(it))
+        {
+            if !event.name.as_deref().is_some_and(leads)
+                && let Some(map) = lines.get(event.site())
+            {
+                event.name = Some(Arc::clone(map));
             }
         }
         for id in cells {

@@ -264,6 +264,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
         return Some(found);
     }
+    if let Some(found) = order::find_end_of_channel(story) {
+        return Some(found);
+    }
     if let Some(found) = same_step::find_on_the_way(story).or_else(|| vouched::find(story)) {
         return Some(found);
     }
