@@ -87,7 +87,7 @@ fn a_panic_is_placed_explained_and_replayed() {
     assert!(solved.contains("account.rs:30:5 in main, thread t0"), "{solved}");
     assert!(solved.contains("(replay: confirmed)"), "{solved}");
     assert!(solved.contains("cause: t0."), "{solved}");
-    assert!(solved.contains("wrote `account.balance` (account.rs:13)"), "{solved}");
+    assert!(solved.contains("wrote `self.balance` (account.rs:13)"), "{solved}");
     assert!(solved.contains("holding self.balance"), "{solved}");
     assert!(!solved.contains("/rustc/"), "{solved}");
 }
@@ -155,7 +155,7 @@ fn a_vector_that_grows_as_one_of_the_symbolisers_is_seen() {
 fn what_an_arc_holds_is_called_as_in_the_program() {
     let workspace = OPTIMISED.recorded("last");
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
-    assert!(solved.contains("wrote `queue.items.len` (last.rs:"), "{solved}");
+    assert!(solved.contains("wrote `self.items.len` (last.rs:"), "{solved}");
     assert!(!solved.contains("ptr."), "{solved}");
 }
 
