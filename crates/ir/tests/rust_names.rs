@@ -85,7 +85,7 @@ void f(lazy *registry) {{ deref(*registry).len = 1; }}"
         )
     };
     let name = |file| stored(&cpp("-O0", &source(file)), "_Z1fP4lazy").pop();
-    assert!(name("own.rs").is_some_and(|name| name.starts_with("deref(")));
+    assert!(name("own.rs").is_some_and(|name| name.contains("deref(")));
     let package = "/home/me/.cargo/registry/src/index-1/once_cell-1.21.4/src/lib.rs";
     assert_eq!(name(package), None);
 }
