@@ -55,7 +55,7 @@ fn candidate(
     let goes_on = went.is_some_and(|went| waits.any(|wait| wait.would_have_waited(went)));
     for other in here() {
         if let Some(wait) = Wait::of(trace, decisions, other) {
-            if wait.is_in_loop() && !(goes_on && !wait.looks_again()) {
+            if wait.is_in_loop() && (!goes_on || wait.looks_again()) {
                 return None;
             }
             for name in wait.tested() {
