@@ -87,7 +87,7 @@ fn a_panic_is_placed_explained_and_replayed() {
     assert!(solved.contains("account.rs:30:5 in main, thread t0"), "{solved}");
     assert!(solved.contains("(replay: confirmed)"), "{solved}");
     assert!(solved.contains("cause: t0."), "{solved}");
-    assert!(solved.contains("wrote `account.balance` (account.rs:13)"), "{solved}");
+    assert!(solved.contains("wrote `self.balance` (account.rs:13)"), "{solved}");
     assert!(solved.contains("holding self.balance"), "{solved}");
     assert!(!solved.contains("/rustc/"), "{solved}");
 }
@@ -155,7 +155,7 @@ fn a_vector_that_grows_as_one_of_the_symbolisers_is_seen() {
 fn what_an_arc_holds_is_called_as_in_the_program() {
     let workspace = OPTIMISED.recorded("last");
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
-    assert!(solved.contains("wrote `queue.items.len` (last.rs:"), "{solved}");
+    assert!(solved.contains("wrote `self.items.len` (last.rs:"), "{solved}");
     assert!(!solved.contains("ptr."), "{solved}");
 }
 
@@ -273,4 +273,39 @@ fn nothing_is_walked_that_comes_of_unwinding() {
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     let cause = "t0.1 read `READY` (unwound.rs:19) before t0 wrote it (unwound.rs:24)";
     assert!(solved.contains(cause) && solved.contains("(replay: confirmed)"), "{solved}");
+}
+
+/// Whatever came in whichever order, who receives waits as long as a sender is there.
+#[test]
+fn a_sender_that_is_never_dropped_is_told() {
+    let workspace = PLAIN.workspace("kept_end");
+    let text = record_failure(&workspace, "run.trace", "2", &["kept_end"]);
+    assert!(text.contains("failed"), "{text}");
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    let waits = "t0 waits in recv of a channel for a message, or until its last sender is dropped";
+    assert!(solved.contains(waits), "{solved}");
+    let cause = "t0 waits in `recv` (kept_end.rs:18), where no message comes and a sender of the channel is never dropped";
+    assert!(solved.contains(cause), "{solved}");
+}
+
+/// What the library keeps in a channel is nothing that the program looks at twice.
+#[test]
+fn a_receiver_that_is_gone_is_told() {
+    let workspace = PLAIN.recorded("deaf");
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    let cause = solved.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
+    assert!(
+        cause.contains("sent (deaf.rs:19) after t0.1 had dropped the other end (deaf.rs:14)"),
+        "{solved}"
+    );
+    // The variable of the library's `drop` is none of the program's.
+    assert!(!solved.contains("_x"), "{solved}");
+}
+
+/// Nobody knows how a map finds what it keeps.
+#[test]
+fn a_map_has_its_own_name() {
+    let cause = told("sessions");
+    assert!(cause.contains("open` (sessions.rs:14)"), "{cause}");
+    assert!(!cause.contains("ctrl") && !cause.contains("new_table"), "{cause}");
 }

@@ -149,9 +149,20 @@ pub fn argument_path(
 ) -> Option<String> {
     let called = function.instructions.get(call.index())?.kind.as_call()?;
     let address = *called.args.get(argument)?;
-    let want = Want::Object(size);
-    let place = Namer::new(module, function, call).place(address, want)?;
-    place.finish(module, want).map(|named| named.text)
+    let namer = Namer::new(module, function, call);
+    // What is copied as a whole is called by its own name, and not by that of what it is the first part of.
+    let copied = || {
+        let target = called.target(module).filter(|target| {
+            ["llvm.memcpy.", "llvm.memmove."].iter().any(|prefix| target.name.starts_with(prefix))
+        });
+        let bytes = namer.small(*target.and(called.args.get(2))?)?.cast_unsigned();
+        let want = Want::Object(Some(bytes));
+        let named = namer.place(address, want)?.finish(module, want)?;
+        (layout::size(module, named.ty) == bytes).then_some(named.text)
+    };
+    let whole = |want| Some(namer.place(address, want)?.finish(module, want)?.text);
+    let copied = if size.is_none() { copied() } else { None };
+    copied.or_else(|| whole(Want::Object(size)))
 }
 
 /// The name of what lies `offset` bytes behind where an argument of a call points to: `want` says
@@ -173,6 +184,29 @@ pub fn argument_part(
     let offset = i64::try_from(offset).ok()?;
     let place = Namer::new(module, function, call).place_behind(address, offset, want)?;
     place.finish(module, want).map(|named| named.text)
+}
+
+/// As [`argument_part`], where that is no word of Rust's library, as for the variable that `drop` has.
+#[must_use]
+pub fn argument_part_of_program(
+    module: &Module,
+    function: &Function,
+    call: InstId,
+    (argument, offset): (usize, u64),
+    want: Part,
+) -> Option<String> {
+    let called = function.instructions.get(call.index())?.kind.as_call()?;
+    let wanted = match want {
+        Part::Bytes(bytes) => Want::Access(bytes),
+        Part::Object(bytes) => Want::Object(bytes),
+    };
+    let behind = i64::try_from(offset).ok()?;
+    let namer = Namer::new(module, function, call);
+    let place = namer.place_behind(*called.args.get(argument)?, behind, wanted)?;
+    if place.is_librarys() {
+        return None;
+    }
+    argument_part(module, function, call, (argument, offset), want)
 }
 
 /// As [`argument_part`], in the words of one of the functions that the call stands in: 0 is the innermost one that was

@@ -29,6 +29,7 @@ pub(crate) fn function(terminators: Vec<InstKind>) -> Function {
         scope: None,
         returns: None,
         variables: Vec::new(),
+        pieces: Vec::new(),
     }
 }
 

@@ -235,6 +235,8 @@ pub struct Function {
     pub returns: Option<DebugTypeId>,
     /// Local variables that live in memory or in a register, from debug intrinsics or records.
     pub variables: Vec<LocalVariable>,
+    /// Values that are a part of a local variable: optimised code keeps a structure of two words in two registers.
+    pub pieces: Vec<LocalVariable>,
 }
 
 impl Function {

@@ -9,4 +9,5 @@ mod name;
 mod plan;
 mod read;
 mod repeats;
+mod rust_names;
 mod wrappers;

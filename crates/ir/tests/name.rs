@@ -24,11 +24,11 @@ fn paths(module: &Module, name: &str, wanted: impl Fn(&InstKind) -> bool) -> Vec
         .collect()
 }
 
-fn stored(module: &Module, name: &str) -> Vec<String> {
+pub fn stored(module: &Module, name: &str) -> Vec<String> {
     paths(module, name, |kind| matches!(kind, InstKind::Store { .. }))
 }
 
-fn loaded(module: &Module, name: &str) -> Vec<String> {
+pub fn loaded(module: &Module, name: &str) -> Vec<String> {
     paths(module, name, |kind| matches!(kind, InstKind::Load { .. }))
 }
 

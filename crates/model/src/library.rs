@@ -29,17 +29,23 @@ impl Event {
             && self.called_of_rusts_library() == Some("new")
     }
 
-    /// What the program had a channel of Rust's library do.
+    /// The function of a channel, of Rust's library or a package, that it is a step of. The program may have called it by way of
+    /// another one, such as `sum` of what an iterator receives, or the end of a variable.
+    #[must_use]
+    pub fn called_of_channel(&self) -> Option<&str> {
+        let channels = ["std/src/sync/mpmc/", "std/src/sync/mpsc"];
+        let inside = |site: &&Site| {
+            rust_file(site).is_some_and(|file| channels.iter().any(|part| file.starts_with(part)))
+                || package_file(site).is_some_and(|place| is_of_packages(place, &CHANNELS))
+        };
+        let called = self.library().iter().rev().find(inside)?;
+        Some(plain_name(&called.function))
+    }
+
+    /// What the program had a channel do.
     #[must_use]
     pub fn channel_step(&self) -> Option<ChannelStep> {
-        let channels = ["std/src/sync/mpmc/", "std/src/sync/mpsc"];
-        let inside = |site: &Site| {
-            rust_file(site).is_some_and(|file| channels.iter().any(|part| file.starts_with(part)))
-        };
-        if !self.library().iter().any(inside) {
-            return None;
-        }
-        match self.called_of_rusts_library()? {
+        match self.called_of_channel()? {
             "send" | "try_send" | "send_timeout" => Some(ChannelStep::Send),
             "recv" | "try_recv" | "recv_timeout" | "recv_deadline" | "next" => {
                 Some(ChannelStep::Receive)
@@ -49,11 +55,10 @@ impl Event {
         }
     }
 
-    /// Is it a step of what takes something from a channel of Rust's library, and waits until there is something?
+    /// Is it a step of what takes something from a channel, and waits until there is something?
     #[must_use]
     pub fn waits_for_channel(&self) -> bool {
-        self.channel_step() == Some(ChannelStep::Receive)
-            && matches!(self.called_of_rusts_library(), Some("recv" | "next"))
+        matches!(self.called_of_channel(), Some("recv" | "next"))
     }
 
     /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library, or of how a thread of Rust's
@@ -165,7 +170,13 @@ impl Event {
     #[must_use]
     pub fn only_lets_threads_wait(&self) -> bool {
         let of_channels = |file: &str| CHANNELS_WAITING.iter().any(|part| file.starts_with(part));
-        self.library().iter().any(|site| {
+        // Whom a package wakes it has a reason of its own for.
+        let parks = |site: &Site| rust_file(site).is_some_and(|file| file.starts_with(PARKING));
+        let library = self.library();
+        if library.iter().any(parks) && library.iter().any(|site| package_file(site).is_some()) {
+            return true;
+        }
+        library.iter().any(|site| {
             package_file(site).is_some_and(is_waiting_of_package)
                 || rust_file(site).is_some_and(of_channels)
         })
@@ -376,6 +387,9 @@ const RUST_SYNCHRONISATION: [&str; 7] = [
     "std/src/thread/spawnhook.rs",
 ];
 
+/// The files of Rust's library about how a thread sleeps until it is woken by its handle.
+const PARKING: &str = "std/src/sys/sync/thread_parking/";
+
 /// The files of Rust's library about how threads wait for channels.
 const CHANNELS_WAITING: [&str; 2] = ["std/src/sync/mpmc/context.rs", "std/src/sync/mpmc/waker.rs"];
 
@@ -389,6 +403,9 @@ const PACKAGES_WAITING: [(&str, &[&str]); 6] = [
     ("dashmap", &["src/lock.rs"]),
     ("tokio", &["src/sync/mutex.rs", "src/sync/rwlock", "src/sync/barrier.rs"]),
 ];
+
+/// The files of packages of channels.
+const CHANNELS: [(&str, &[&str]); 2] = [("crossbeam-channel", &["src/"]), ("flume", &["src/"])];
 
 /// The files of packages that have the words of their locks.
 const PACKAGES_OF_LOCKS: [(&str, &[&str]); 3] = [
@@ -491,6 +508,20 @@ mod tests {
         assert_eq!(step("send<u32>"), Some(ChannelStep::Send));
         assert_eq!(step("drop_in_place<std::sync::mpsc::Receiver<u32>>"), Some(ChannelStep::Drop));
         assert_eq!(step("clone"), None);
+        // An iterator is the library's, too, and so is the end of what has an end of a channel.
+        let called = |inner: (&str, &str), by: (&str, &str)| event(&[list, inner, by, own]);
+        let mpsc = "/rustc/0a1b/library/std/src/sync/mpsc.rs";
+        let summed =
+            called((mpsc, "next<u32>"), ("/rustc/0a1b/library/core/src/iter/traits.rs", "sum"));
+        assert!(summed.waits_for_channel());
+        let ended = called(
+            (mpsc, "drop<u32>"),
+            ("/rustc/0a1b/library/core/src/ptr/mod.rs", "drop_in_place<Pool>"),
+        );
+        assert_eq!(ended.channel_step(), Some(ChannelStep::Drop));
+        let package =
+            "/home/me/.cargo/registry/src/index-0a1b/crossbeam-channel-0.5.1/src/channel.rs";
+        assert!(event(&[(package, "recv<u32>"), own]).waits_for_channel());
         assert_eq!(event(&[own]).channel_step(), None);
         let wait = ("/rustc/0a1b/library/std/src/sync/barrier.rs", "wait");
         assert_eq!(event(&[wait, own]).called_of_rusts_library(), Some("wait"));
@@ -626,6 +657,11 @@ mod tests {
             park.only_lets_threads_wait()
                 && !of("bus-2.4.1/src/lib.rs", "send").only_lets_threads_wait()
         );
+        let parker = ("/rustc/0123/library/std/src/sys/sync/thread_parking/futex.rs", "unpark");
+        let sent = format!("{store}flume-0.11.1/src/signal.rs");
+        let woken = event(&[parker, (&sent, "fire"), ("main.rs", "main")]);
+        assert!(woken.only_lets_threads_wait(), "the package wakes a thread");
+        assert!(!event(&[parker, ("main.rs", "main")]).only_lets_threads_wait());
         let grow = ("/rustc/0123/library/alloc/src/raw_vec/mod.rs", "grow_one");
         let channel = |file: &str, function| {
             let file = format!("/rustc/0123/library/std/src/sync/mpmc/{file}");

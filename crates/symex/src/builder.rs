@@ -116,6 +116,13 @@ pub(crate) fn says_more(name: &str, other: &str) -> bool {
     rank(name) > rank(other)
 }
 
+/// What the map is called of which this is a part that it has for itself.
+fn map_of(name: &str) -> Option<&str> {
+    const PARTS: [&str; 4] = [".ctrl", ".bucket_mask", ".growth_left", ".items"];
+    let at = PARTS.iter().filter_map(|part| name.find(part)).min()?;
+    name.get(..at).filter(|map| !map.is_empty())
+}
+
 /// How much a name says: a path of members more than an address computation, and that more than
 /// a bare address.
 pub(crate) fn name_quality(name: &str) -> u8 {
@@ -555,6 +562,46 @@ impl Builder {
         }
     }
 
+    /// How a map of Rust's library finds what it keeps is its own affair: what it has for that is called as the map, or as the
+    /// map that the same line has to do with.
+    fn name_maps(&mut self) {
+        let inside = |event: &Event| {
+            let mut inside = event.stack.iter().take(event.depth());
+            inside.any(|site| site.file.contains("/hashbrown-"))
+        };
+        let leads = |name: &str| name.contains('.') && name_quality(name) == name_quality("q->n");
+        let mut cells: BTreeSet<CellId> = BTreeSet::new();
+        let mut lines: FxHashMap<Site, Arc<str>> = FxHashMap::default();
+        let names = &mut self.names;
+        let mut named = |name: &str| shared(names, name);
+        for event in self.threads.iter_mut().flat_map(|log| &mut log.events).filter(|it| inside(it))
+        {
+            cells.extend(event.kind.reads().iter().map(|part| part.cell));
+            cells.extend(event.kind.writes().iter().map(|part| part.cell));
+            if let Some(map) = event.name.as_deref().and_then(map_of) {
+                event.name = Some(named(map));
+            }
+            if let Some(map) = event.name.as_ref().filter(|name| leads(name)) {
+                lines.entry(event.site().clone()).or_insert_with(|| Arc::clone(map));
+            }
+        }
+        for event in self.threads.iter_mut().flat_map(|log| &mut log.events).filter(|it| inside(it))
+        {
+            if !event.name.as_deref().is_some_and(leads)
+                && let Some(map) = lines.get(event.site())
+            {
+                event.name = Some(Arc::clone(map));
+            }
+        }
+        for id in cells {
+            if let Some(cell) = self.cells.get_mut(id.index())
+                && let Some(map) = map_of(&cell.name)
+            {
+                cell.name = map.to_owned();
+            }
+        }
+    }
+
     /// Puts everything together. `threads` are the model's threads without their events.
     pub fn finish(
         mut self,
@@ -570,6 +617,7 @@ impl Builder {
             total += thread.events.len() as u32;
         }
         self.name_parts();
+        self.name_maps();
         let numbering = self.numbering();
         let global = |thread: usize, event: u32| {
             EventId(first.get(thread).copied().unwrap_or(0) + numbering.index(thread, event))

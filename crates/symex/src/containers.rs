@@ -236,10 +236,9 @@ impl<'r> Engine<'r> {
             let Some(call) = calling(info.function, next) else { continue };
             let foreign = is_library_code(module, info.function, call);
             let key = (info.module, info.id, call, passed, part);
-            let known = self
-                .passed_names
-                .entry(key)
-                .or_insert_with(|| name::argument_part(module, info.function, call, passed, part));
+            let known = self.passed_names.entry(key).or_insert_with(|| {
+                name::argument_part_of_program(module, info.function, call, passed, part)
+            });
             if let Some(name) = known.as_ref().filter(|name| is_used_by_program(name, foreign)) {
                 return Some(name.clone());
             }

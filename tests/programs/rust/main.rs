@@ -5,11 +5,14 @@ mod batcher;
 mod borrowed;
 mod bounded;
 mod counted;
+mod deaf;
+mod kept_end;
 mod last;
 mod limiter;
 mod lookup;
 mod primitives;
 mod sequence;
+mod sessions;
 mod set_once;
 mod shut_down;
 mod unwound;
@@ -22,11 +25,14 @@ fn main() {
         "borrowed" => borrowed::main,
         "bounded" => bounded::main,
         "counted" => counted::main,
+        "deaf" => deaf::main,
+        "kept_end" => kept_end::main,
         "last" => last::main,
         "limiter" => limiter::main,
         "lookup" => lookup::main,
         "primitives" => primitives::main,
         "sequence" => sequence::main,
+        "sessions" => sessions::main,
         "set_once" => set_once::main,
         "shut_down" => shut_down::main,
         "unwound" => unwound::main,

@@ -264,6 +264,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
         return Some(found);
     }
+    if let Some(found) = order::find_end_of_channel(story) {
+        return Some(found);
+    }
     if let Some(found) = same_step::find_on_the_way(story).or_else(|| vouched::find(story)) {
         return Some(found);
     }
@@ -283,6 +286,10 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
                 .filter(|found| found.case == Some("read-write-write"))
                 .or_else(|| overlaid::find(story, *pair));
         };
+        // What a channel keeps for itself is nothing that the program looks at twice.
+        if let Some(order) = order::find_of_channel(story, *pair, &found) {
+            return Some(order);
+        }
         if same_step::may_say_more(&found)
             && let Some(step) = same_step::find(story, *pair)
         {

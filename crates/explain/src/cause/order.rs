@@ -6,7 +6,7 @@ use super::{
     CauseEvent, Found, Pattern, announced, decision, glance, locks, parted, posted, sections,
 };
 use model::names::{is_descriptor, is_file};
-use model::{CellId, ChannelStep, EventId, EventKind, ReadRef, WriteSource};
+use model::{CellId, ChannelStep, EventId, EventKind, ReadRef, Site, WriteSource};
 use std::cmp::Ordering;
 
 pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
@@ -95,6 +95,51 @@ fn of_channel(story: &Story<'_>, before: EventId, after: EventId) -> Option<Stri
         story.thread(before),
         at(story, before)
     ))
+}
+
+/// The failing thread came to a channel of which another one had dropped its end, and failed with that, whatever decided
+/// which of the two came first.
+pub(super) fn find_end_of_channel(story: &Story<'_>) -> Option<Found> {
+    /// So many events before the failure are looked at.
+    const NEAR: usize = 32;
+    let failure = story.event(story.trace().failure.as_ref()?.event);
+    let own = &story.trace().threads[failure.thread.index()].events[..failure.index as usize];
+    let used = own.iter().rev().take(NEAR).copied();
+    let used = used.filter(|id| {
+        let step = story.event(*id).channel_step();
+        matches!(step, Some(ChannelStep::Send | ChannelStep::Receive))
+    });
+    let dropped = |id: EventId| {
+        let cells = story.cells(id).into_iter();
+        let mut sources = cells.filter_map(|cell| story.source(id, cell));
+        sources.find(|source| {
+            let source = story.event(*source);
+            source.thread != failure.thread && source.channel_step() == Some(ChannelStep::Drop)
+        })
+    };
+    let (after, before) = used.into_iter().find_map(|id| Some((id, dropped(id)?)))?;
+    // Who does not go by what came of it fails with something else.
+    let [step, end] = [after, failure.id].map(|id| story.site(id));
+    let decides = story.failure_reads().iter().any(|read| read.event == after);
+    let place = |site: &Site| (site.file.clone(), site.line);
+    let merged = end.line == 0 && step.file == end.file && step.function == end.function;
+    if !decides && !merged && place(step) != place(end) {
+        return None;
+    }
+    let sentence = of_channel(story, before, after)?;
+    let case = Some("read-after-write");
+    Some(Found { case, ..Found::new(Pattern::Order, sentence, &[after, before]) })
+}
+
+/// The order of two steps of a channel, where all that was found is what the channel keeps for these, and one of them ends it.
+pub(super) fn find_of_channel(story: &Story<'_>, pair: Pair, found: &Found) -> Option<Found> {
+    let Pair::Reversed(order) = pair else { return None };
+    let step = |id: &CauseEvent| story.look_up(*id).1.and_then(model::Event::channel_step);
+    let ends = [order.before, order.after].map(|id| story.event(id).channel_step());
+    let fits = found.pattern == Pattern::Atomicity
+        && found.events.iter().all(|id| step(id).is_some())
+        && ends.contains(&Some(ChannelStep::Drop));
+    fits.then(|| reversed(story, order.before, order.after)).flatten()
 }
 
 /// Is this the first write that the cell sees?

@@ -2,10 +2,10 @@
 
 use super::order::followed;
 use super::story::{Pair, Story};
-use super::words::told;
+use super::words::{at, told};
 use super::{CauseEvent, Found, Pattern};
 use crate::root_cause::CauseKind;
-use model::EventId;
+use model::{Awaited, ChannelStep, EventId, EventKind};
 use solver::Order;
 
 /// No more orders than this are told.
@@ -51,16 +51,48 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     Some(Found::of_both(Pattern::Orders, sentence, &events))
 }
 
+/// Where nothing but the paths is to blame.
+const EVERY: &str =
+    "every schedule along the recorded paths fails, and no run along others is known that passes";
+
+/// The thread waits for the other end of a channel: nothing comes by it, and that end was not dropped, with which the wait
+/// would be over.
+fn open_channel(story: &Story<'_>) -> Option<(String, EventId)> {
+    let failure = story.event(story.trace().failure.as_ref()?.event);
+    let own = story.trace().threads[failure.thread.index()].events.iter().rev();
+    let block = own
+        .map(|id| story.event(*id))
+        .find(|event| matches!(event.kind, EventKind::Block { on: Awaited::Other }))?;
+    let (nothing, end) = match block.channel_step()? {
+        ChannelStep::Receive => ("no message comes", "sender"),
+        ChannelStep::Send => ("nobody receives", "receiver"),
+        ChannelStep::Drop => return None,
+    };
+    let called = block.called_of_channel().map_or("recv", |called| match called {
+        "next" => "recv",
+        called => called,
+    });
+    let sentence = format!(
+        "{} waits in `{called}` ({}), where {nothing} and a {end} of the channel is never dropped: {EVERY}",
+        story.thread(block.id),
+        at(story, block.id)
+    );
+    Some((sentence, block.id))
+}
+
 fn every_schedule(story: &Story<'_>) -> Found {
     let (case, sentence) = match story.trace().has_one_thread() {
         true => (
             Some("one-thread"),
             "there was only one thread when the run failed: no order of threads led to that",
         ),
-        false => (
-            None,
-            "every schedule along the recorded paths fails, and no run along others is known that passes",
-        ),
+        false => match open_channel(story) {
+            Some((sentence, block)) => {
+                let case = Some("channel-stays-open");
+                return Found { case, ..Found::new(Pattern::EverySchedule, sentence, &[block]) };
+            }
+            None => (None, EVERY),
+        },
     };
     Found { case, ..Found::new(Pattern::EverySchedule, sentence.to_owned(), &[]) }
 }

@@ -85,7 +85,8 @@ impl Namer<'_> {
         };
         let kind = layout::strip(self.module, function.returns)?;
         let leads_on = matches!(kind, DebugType::Pointer(_) | DebugType::Reference(_));
-        if !leads_on || rust::is_librarys(&scope.file) {
+        let of_rust = rust::is_librarys(&scope.file) || rust::is_packages(&scope.file);
+        if !leads_on || of_rust {
             return None;
         }
         let first = parameter_variable(function, 0);

@@ -6,7 +6,7 @@ use crate::types::{
     BinaryOp, CastOp, ConstantKind, DebugType, DebugTypeId, Function, GepTerm, GlobalId, InstId,
     InstKind, LocId, LocalVariable, Location, Module, Operand, Scope, Type,
 };
-use model::names::is_reserved;
+use model::names::{is_installed, is_reserved};
 
 /// Chains of loads and address computations are followed this far.
 const DEEPEST: usize = 24;
@@ -107,7 +107,7 @@ impl Place {
     }
 
     /// Is it named by a variable of Rust's library? What C++ reserves is told by its name.
-    fn is_librarys(&self) -> bool {
+    pub(super) fn is_librarys(&self) -> bool {
         self.limit == Fit::Untyped && !is_reserved(&self.text)
     }
 
@@ -295,6 +295,8 @@ pub(super) struct Namer<'m> {
     pub(super) scope: Option<&'m Scope>,
     /// Its variables are the only ones.
     alone: bool,
+    /// It is the program's: what packages call something says less.
+    of_program: bool,
 }
 
 impl<'m> Namer<'m> {
@@ -311,12 +313,23 @@ impl<'m> Namer<'m> {
             let Some(outer) = inner.inlined_at.and_then(location_of) else { break };
             at = Some(outer);
         }
-        Self { module, function, scope: at.and_then(scope), alone: false }
+        // So is what a package does inline, if the program's own code is around it.
+        let mut around = at;
+        for _ in 0..DEEPEST_INLINED {
+            let of_package =
+                |at: &&Location| scope(at).is_some_and(|scope| is_installed(&scope.file));
+            let Some(inner) = around.filter(of_package) else { break };
+            around = inner.inlined_at.and_then(location_of);
+        }
+        let packaged = at.and_then(scope).is_some_and(|scope| rust::is_packages(&scope.file));
+        let of_program = packaged && around.is_some();
+        let scope = (if of_program { around } else { at }).and_then(scope);
+        Self { module, function, scope, alone: false, of_program }
     }
 
     /// In the words of one function alone, which may be inlined.
     pub(super) fn within(module: &'m Module, function: &'m Function, scope: &'m Scope) -> Self {
-        Self { module, function, scope: Some(scope), alone: true }
+        Self { module, function, scope: Some(scope), alone: true, of_program: false }
     }
 
     /// The place that an address points to, of which `want` is needed.
@@ -368,8 +381,10 @@ impl<'m> Namer<'m> {
         });
         // The source may have a name for it as an object of another type only.
         let cast = self.most_telling(&self.casts(address), reach);
+        let beside = self.beside(address, reach);
+        let piece = self.piece(address, reach);
         let mut best: Option<Ranked> = None;
-        for candidate in [strong, computed, weak, cast].into_iter().flatten() {
+        for candidate in [strong, computed, weak, cast, beside, piece].into_iter().flatten() {
             if best.as_ref().is_none_or(|best| candidate.0.0 > best.0.0) {
                 best = Some(candidate);
             }
@@ -383,6 +398,57 @@ impl<'m> Namer<'m> {
         let described = self.function.variables.iter();
         let described = described.filter(|v| v.value == value && (!self.alone || self.sees(v)));
         described.partition(|v| self.strong(v))
+    }
+
+    /// In the words of a variable that points to an object which the address lies in, where both are computed from one
+    /// address: optimised code has `self.balance` at a distance from what `self` itself is at a distance from.
+    fn beside(&self, address: Operand, reach: &Reach) -> Option<Ranked> {
+        let (base, distance) = self.apart(address)?;
+        let mut best: Option<Ranked> = None;
+        for (at, _) in self.function.instructions.iter().enumerate() {
+            let other = Operand::Inst(InstId(u32::try_from(at).ok()?));
+            let Some((_, from)) = self.apart(other).filter(|(of, _)| *of == base) else { continue };
+            if other == address {
+                continue;
+            }
+            for variable in self.variables(other).0 {
+                let Some(mut place) = self.at_variable(variable) else { continue };
+                place.offset = place.offset.wrapping_add(distance.wrapping_sub(from));
+                let rank = place.explains(self.module, reach);
+                let is_part = rank.0 >= Fit::Partial && place.reaches(self.module, reach);
+                if is_part && best.as_ref().is_none_or(|best| rank > best.0) {
+                    best = Some((rank, place));
+                }
+            }
+        }
+        best
+    }
+
+    /// In the words of a variable of which the value is a part, and leads on from it: one end of a channel is two words.
+    fn piece(&self, value: Operand, reach: &Reach) -> Option<Ranked> {
+        let pieces = self.function.pieces.iter();
+        let pieces = pieces.filter(|v| v.value == value && (!self.alone || self.sees(v)));
+        let mut best: Option<Ranked> = None;
+        for piece in pieces.filter(|piece| self.strong(piece)) {
+            let Some(at) = u64::try_from(piece.offset).ok() else { continue };
+            let Some(place) = self.within_wrapper(piece.name.clone(), (piece.ty, at)) else {
+                continue;
+            };
+            let rank = place.explains(self.module, reach);
+            if rank.0 >= Fit::Partial && best.as_ref().is_none_or(|best| rank > best.0) {
+                best = Some((rank, place));
+            }
+        }
+        best
+    }
+
+    /// The address that another one is computed from, and how far behind it that is.
+    fn apart(&self, address: Operand) -> Option<(Operand, i64)> {
+        let Operand::Inst(id) = address else { return None };
+        match &self.function.instructions.get(id.index())?.kind {
+            InstKind::Gep { base, offset, terms, .. } if terms.is_empty() => Some((*base, *offset)),
+            _ => None,
+        }
     }
 
     /// The variables that the access sees under their own names, and that describe a value as another type: they hold
@@ -421,10 +487,11 @@ impl<'m> Namer<'m> {
         self.sees(variable) && variable.name != "this" && !is_reserved(&variable.name)
     }
 
-    /// Is it a variable of a function of Rust's library?
+    /// Is it a variable of a function of Rust's library, or of a package that the program's code called?
     fn is_of_rusts_library(&self, variable: &LocalVariable) -> bool {
         let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
-        scope.is_some_and(is_of_rusts_library)
+        let of_package = |scope: &Scope| self.of_program && rust::is_packages(&scope.file);
+        scope.is_some_and(|scope| is_of_rusts_library(scope) || of_package(scope))
     }
 
     /// Is it the scope of a function that was inlined?
@@ -523,7 +590,12 @@ impl<'m> Namer<'m> {
     /// A pointer that is the first member of an object which a register holds: a smart pointer,
     /// the holder of a lock.
     fn in_wrapper(&self, text: String, of: Option<DebugTypeId>) -> Option<Place> {
-        let walk = descend(self.module, of, 0, Vec::new(), Want::Link);
+        self.within_wrapper(text, (of, 0))
+    }
+
+    /// The same of a pointer so many bytes from its beginning.
+    fn within_wrapper(&self, text: String, (of, at): (Option<DebugTypeId>, u64)) -> Option<Place> {
+        let walk = descend(self.module, of, at, Vec::new(), Want::Link);
         let kind = layout::strip(self.module, walk.ty)?;
         if !matches!(kind, DebugType::Pointer(_) | DebugType::Reference(_)) {
             return None;
@@ -611,6 +683,7 @@ impl<'m> Namer<'m> {
             !variable.address
                 && variable.offset == 0
                 && !is_reserved(&variable.name)
+                && !self.is_of_rusts_library(variable)
                 && !matches!(ty, Some(DebugType::Composite { .. }))
         };
         if let Some(variable) = strong.iter().chain(&weak).find(number) {

@@ -7,7 +7,7 @@ pub const DEPENDENCIES: &str = "/rust/deps/";
 
 /// Members of the library's types that hold what a program keeps there: `balance.data.value` of a `Mutex` is
 /// `balance` to the program, and so is its lock.
-const WRAPPED: [&str; 28] = [
+const WRAPPED: [&str; 29] = [
     "ptr",
     // Of an `AtomicPtr`.
     "p",
@@ -36,6 +36,8 @@ const WRAPPED: [&str; 28] = [
     "Zero",
     "counter",
     "chan",
+    // The lock that a package's lock is made of.
+    "raw",
     // Who holds a lock leads to what that keeps.
     "lock",
     "mutex",
@@ -43,7 +45,8 @@ const WRAPPED: [&str; 28] = [
 ];
 
 /// The crates whose types wrap what a program keeps in them: the standard library's, and those of packages for locks and padding.
-const WRAPPING: [&str; 6] = ["core", "alloc", "std", "hashbrown", "lock_api", "crossbeam_utils"];
+const WRAPPING: [&str; 7] =
+    ["core", "alloc", "std", "hashbrown", "lock_api", "parking_lot", "crossbeam_utils"];
 
 /// Are the types of this crate wrappers, whose own members are nothing to a program?
 pub(crate) fn wraps(name: &str) -> bool {
@@ -109,6 +112,11 @@ pub(crate) fn is_librarys(file: &str) -> bool {
     file.starts_with(LIBRARY) || file.starts_with(DEPENDENCIES)
 }
 
+/// Is it a source file of a package that cargo got?
+pub(crate) fn is_packages(file: &str) -> bool {
+    file.contains("/.cargo/registry/src/")
+}
+
 /// The identifier by which rustc knows a type. C++ has the mangled name there.
 pub(crate) fn is_identifier(text: &str) -> bool {
     // Variants have a suffix, and leading zeros are left out.
@@ -141,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_packages_wrap_is_called_as_what_the_library_wraps() {
-        assert!(wraps("std") && wraps("lock_api"));
+        assert!(wraps("std") && wraps("lock_api") && wraps("parking_lot"));
         assert!(!wraps("shelves"));
     }
 

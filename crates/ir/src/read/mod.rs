@@ -232,6 +232,7 @@ impl<'m> Reader<'m> {
             scope: self.function_scope(function),
             returns: None,
             variables: Vec::new(),
+            pieces: Vec::new(),
             name,
         };
         if !self.available_externally(function) && !self.is_untraced(function) {

@@ -31,7 +31,9 @@ pub(super) enum Shape {
     Dereferenced,
     /// The value and so many bytes more.
     Moved(i64),
-    /// By a computation, or only a part of the variable is described.
+    /// The value is what lies so many bytes from the variable's beginning on.
+    Piece(i64),
+    /// By a computation.
     Computed,
 }
 
@@ -86,11 +88,12 @@ impl Reader<'_> {
             unsafe { change(raw, 0) };
         }
         for (index, &function) in functions.iter().enumerate() {
-            let variables = self.variables(function, getters);
+            let (variables, pieces) = self.variables(function, getters);
             if let Some(converted) =
                 self.module.functions.get_mut(index).filter(|f| !f.is_declaration())
             {
                 converted.variables = variables;
+                converted.pieces = pieces;
             }
         }
         if let Some(change) = change {
@@ -103,7 +106,7 @@ impl Reader<'_> {
         &mut self,
         function: LLVMValueRef,
         getters: Option<Getters>,
-    ) -> Vec<LocalVariable> {
+    ) -> (Vec<LocalVariable>, Vec<LocalVariable>) {
         let mut found = Vec::new();
         let mut begins: Vec<Begin> = Vec::new();
         // SAFETY: the function and its blocks are alive.
@@ -118,14 +121,11 @@ impl Reader<'_> {
                 }
             }
         }
-        let mut seen = FxHashSet::default();
+        let pieces: Vec<LocalVariable> = found.iter().filter_map(|it| self.piece(it)).collect();
         let variables = found.iter().filter_map(|description| self.variable(description));
         let mut variables: Vec<LocalVariable> = variables.collect();
         variables.extend(self.declared_where_they_begin(&found, &begins));
-        variables
-            .into_iter()
-            .filter(|v| seen.insert((v.name.clone(), v.value, v.address, v.offset, v.scope)))
-            .collect()
+        (without_repetition(variables), without_repetition(pieces))
     }
 
     fn records(&self, instruction: LLVMValueRef, get: Getters, found: &mut Vec<Description>) {
@@ -243,6 +243,14 @@ impl Reader<'_> {
         Some(self.local(description.variable, value, (address, offset)))
     }
 
+    /// A value that is a part of a variable.
+    fn piece(&mut self, description: &Description) -> Option<LocalVariable> {
+        let Shape::Piece(at) = self.shape(description.expression) else { return None };
+        let value = *self.values.get(&description.value).filter(|_| !description.declares)?;
+        let is_value = matches!(value, Operand::Inst(_) | Operand::Param(_));
+        is_value.then(|| self.local(description.variable, value, (false, at)))
+    }
+
     fn local(
         &mut self,
         variable: LLVMMetadataRef,
@@ -270,11 +278,30 @@ impl Reader<'_> {
         let shape = match text.trim() {
             text if text.ends_with("!DIExpression()") => Shape::Plain,
             text if text.ends_with("!DIExpression(DW_OP_deref)") => Shape::Dereferenced,
-            text => moved_by(text).map_or(Shape::Computed, Shape::Moved),
+            text => match (piece_at(text), moved_by(text)) {
+                (Some(at), _) => Shape::Piece(at),
+                (None, Some(bytes)) => Shape::Moved(bytes),
+                (None, None) => Shape::Computed,
+            },
         };
         self.shapes.insert(expression, shape);
         shape
     }
+}
+
+/// Each of them once.
+fn without_repetition(variables: Vec<LocalVariable>) -> Vec<LocalVariable> {
+    let mut seen = FxHashSet::default();
+    let all = variables.into_iter();
+    all.filter(|v| seen.insert((v.name.clone(), v.value, v.address, v.offset, v.scope))).collect()
+}
+
+/// Where in its variable the part begins that a value is, where the expression says no more than that.
+fn piece_at(text: &str) -> Option<i64> {
+    let (_, part) = text.split_once("!DIExpression(DW_OP_LLVM_fragment, ")?;
+    let (first, size) = part.strip_suffix(')')?.split_once(", ")?;
+    let (first, size) = (first.parse::<i64>().ok()?, size.parse::<i64>().ok()?);
+    (first % 8 == 0 && size % 8 == 0).then_some(first / 8)
 }
 
 /// By how much an expression moves a pointer, where it does nothing else: a reference to a member, say.
@@ -293,6 +320,19 @@ fn moved_by(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_may_be_a_part_of_a_variable() {
+        for (operations, expected) in [
+            ("DW_OP_LLVM_fragment, 64, 64", Some(8)),
+            ("DW_OP_LLVM_fragment, 0, 32", Some(0)),
+            ("DW_OP_LLVM_fragment, 3, 5", None),
+            ("DW_OP_plus_uconst, 8, DW_OP_stack_value, DW_OP_LLVM_fragment, 64, 64", None),
+            ("", None),
+        ] {
+            assert_eq!(piece_at(&format!("!DIExpression({operations})")), expected, "{operations}");
+        }
+    }
 
     #[test]
     fn a_pointer_to_a_member_is_another_one_moved() {

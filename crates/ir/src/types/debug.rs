@@ -37,7 +37,8 @@ pub struct LocalVariable {
     pub value: Operand,
     /// True: `value` is the address where it lives (`dbg.declare`). False: `value` is the value.
     pub address: bool,
-    /// The variable is a pointer to so many bytes behind where `value` points to.
+    /// The variable is a pointer to so many bytes behind where `value` points to; of a piece, where in the variable it
+    /// begins.
     pub offset: i64,
     /// Where it is declared.
     pub scope: Option<ScopeId>,

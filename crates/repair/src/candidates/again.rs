@@ -9,6 +9,7 @@ use crate::enforce::Rule;
 use crate::rust::is_rust;
 use crate::sections::{lock_name, taken};
 use crate::source::Span;
+use model::evaluate::{Evaluation, Evaluator};
 use model::{
     CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ObjectId, PathCondition,
     PathConditionKind, ReadPart, VarId, Variable, VariableOrigin,
@@ -21,7 +22,10 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let trace = bug.trace;
     let threads: BTreeSet<_> = bug.events.iter().map(|id| trace.event(*id).thread).collect();
     let woken = trace.events.iter().filter(|event| {
-        matches!(event.kind, EventKind::Wake { .. }) && threads.contains(&event.thread)
+        matches!(event.kind, EventKind::Wake { .. })
+            && threads.contains(&event.thread)
+            // How a barrier or a latch waits is its library's affair.
+            && !event.is_in_synchronisation()
     });
     let mut places: Vec<&Event> = Vec::new();
     for event in woken {
@@ -30,16 +34,28 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         }
     }
     let decisions = Decisions::of(trace);
-    places.into_iter().filter_map(|wake| candidate(trace, &decisions, wake)).collect()
+    let recorded = |var| Some(trace.recorded_value(var));
+    let went = Evaluator::new(trace).run(bug.schedule, &recorded).ok();
+    let candidate = |wake| candidate(trace, &decisions, wake, went.as_ref());
+    places.into_iter().filter_map(candidate).collect()
 }
 
-fn candidate(trace: &EventTrace, decisions: &Decisions<'_>, wake: &Event) -> Option<Candidate> {
+fn candidate(
+    trace: &EventTrace,
+    decisions: &Decisions<'_>,
+    wake: &Event,
+    went: Option<&Evaluation>,
+) -> Option<Candidate> {
     let mut tested = trace.clone();
     let mut reads: Vec<(EventId, Vec<ReadPart>)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for other in trace.events.iter().filter(|other| other.site() == wake.site()) {
+    let here = || trace.events.iter().filter(|other| other.site() == wake.site());
+    // Who went on with what it had waited for before did not look.
+    let mut waits = here().filter_map(|other| Wait::of(trace, decisions, other));
+    let goes_on = went.is_some_and(|went| waits.any(|wait| wait.would_have_waited(went)));
+    for other in here() {
         if let Some(wait) = Wait::of(trace, decisions, other) {
-            if wait.is_in_loop() {
+            if wait.is_in_loop() && (!goes_on || wait.looks_again()) {
                 return None;
             }
             for name in wait.tested() {
@@ -202,16 +218,54 @@ impl<'t> Wait<'t> {
     /// thread does with it, as at the end of `do { wait } while (..)`? Then the wait is in a loop as
     /// it is.
     fn is_in_loop(&self) -> bool {
+        self.looks_again() || self.first_read().is_some_and(|read| self.is_tested(read))
+    }
+
+    /// Is the first that the thread reads behind the wait read by a line that read before the wait?
+    fn looks_again(&self) -> bool {
         let before = self.reads.keys().filter_map(|var| self.read(*var));
         let places: BTreeSet<_> = before.map(Event::site).collect();
+        self.first_read().is_some_and(|read| places.contains(read.site()))
+    }
+
+    /// What the thread reads first behind the wait.
+    fn first_read(&self) -> Option<&'t Event> {
         let own = &self.trace.thread_of(self.wake.id).events;
         let behind = own.iter().skip(self.locked.index as usize + 1);
         let mut later = behind.map(|id| self.trace.event(*id));
         // What the wait itself does for its end, as a `condition_variable_any` counts who has its mutex, is no look.
         let is_wait = |event: &Event| event.depth() > 0 && event.site() == self.wake.site();
         let looks = |event: &&Event| !event.kind.reads().is_empty() && !is_wait(event);
-        let Some(read) = later.find(looks) else { return false };
-        places.contains(read.site()) || self.is_tested(read)
+        later.find(looks)
+    }
+
+    /// Would the thread have waited again with what it read behind the wait under the failing schedule? Then whatever it
+    /// tests there, it does not go back to the wait for that.
+    fn would_have_waited(&self, went: &Evaluation) -> bool {
+        let own = self.trace.thread_of(self.wake.id).events.iter();
+        let given_back =
+            |event: &&Event| matches!(event.kind, EventKind::Unlock { .. } | EventKind::Failure);
+        let behind = own.skip(self.locked.index as usize + 1).map(|id| self.trace.event(*id));
+        let mut seen: BTreeMap<CellId, u128> = BTreeMap::new();
+        for event in behind.take_while(|event| !given_back(event)) {
+            let reads = event.kind.reads().iter();
+            for part in reads {
+                if let Some(value) = went.values.get(part.var.index()).copied().flatten() {
+                    seen.entry(part.cell).or_insert(value);
+                }
+            }
+            // What the thread itself writes there was not waited for.
+            if event.kind.writes().iter().any(|part| self.reads.values().any(|c| *c == part.cell)) {
+                break;
+            }
+        }
+        let value_of = |var: VarId| {
+            let cell = self.reads.get(&var)?;
+            seen.get(cell).copied()
+        };
+        self.conditions.iter().all(|condition| {
+            self.trace.exprs.evaluate(condition.expr, &value_of).is_some_and(|value| value != 0)
+        })
     }
 
     /// Is a variable of the test read here, and does a branch hang on it before the thread does
@@ -510,5 +564,71 @@ mod tests {
         };
         assert_eq!(offered(model::FailureKind::Exception), 1);
         assert_eq!(offered(model::FailureKind::Exit), 0);
+    }
+
+    /// Who was woken for what another one took before, and asks then whether all is over, does not go back to the wait: nor does
+    /// that line where others find something. How a barrier waits is its library's affair.
+    #[test]
+    fn a_look_that_does_not_lead_back_is_no_loop() {
+        let text = "
+            cell count 32 = 0
+            t0: [a0] fork a
+            t0: [b0] fork b
+            a: [lock] lock m
+            a: [look] R count -> c
+            a: assume c == 0
+            a: [wake] wait room m
+            a: [take] R count -> d
+            a: assume d < 5
+            a: [late] unlock m
+            b: [b1] lock m
+            b: [put] W count 1
+            b: [tell] broadcast room
+            b: [b2] unlock m
+            b: [b3] lock m
+            b: [rest] W count 0
+            b: [b4] unlock m
+            t0: [ja] join a
+            t0: [jb] join b
+            t0: fail
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let site = |file: &str, line: u32| Site {
+            file: file.to_owned(),
+            line,
+            column: 1,
+            function: "take".to_owned(),
+        };
+        for (label, line) in [("look", 33), ("take", 36)] {
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack = vec![site("buffer.rs", line)].into();
+        }
+        let is_wake = |event: &&Event| matches!(event.kind, EventKind::Wake { .. });
+        let wake = parsed.trace.events.iter().find(is_wake).expect("a wait").id;
+        parsed.trace.events[wake.index()].stack = vec![site("buffer.rs", 34)].into();
+        let EventKind::Wake { began, .. } = parsed.trace.event(wake).kind else { return };
+        let events = ["rest", "look", "take"].map(|label| parsed.event(label));
+        let own = |thread: usize| parsed.trace.threads[thread].events.clone();
+        let (first, [a, b]) = (own(0), [1, 2].map(own));
+        let split = |events: &[EventId], at: EventId| {
+            let at = events.iter().position(|id| *id == at).expect("an event") + 1;
+            [events[..at].to_vec(), events[at..].to_vec()]
+        };
+        let ([begin, end], [asleep, awake]) = (split(&first, parsed.event("b0")), split(&a, began));
+        let late = [begin.clone(), asleep.clone(), b.clone(), awake.clone(), end.clone()].concat();
+        let offered = |schedule: &[EventId]| {
+            let bug = Bug { schedule, ..Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events) };
+            candidates(&bug).len()
+        };
+        assert_eq!(offered(&late), 1, "nothing was there, and it went on");
+        let [early, rest] = split(&b, parsed.event("b2"));
+        let found = [begin, asleep, early, awake, rest, end].concat();
+        assert_eq!(offered(&found), 0, "what it asks may lead back");
+        let barrier = site("/rustc/1/library/std/src/sync/barrier.rs", 152);
+        let inside = vec![barrier, site("buffer.rs", 34)];
+        parsed.trace.events[wake.index()].stack = inside.into();
+        let bug =
+            Bug { schedule: &late, ..Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events) };
+        assert_eq!(candidates(&bug).len(), 0, "a barrier is the library's");
     }
 }

@@ -41,6 +41,9 @@ impl Wanted {
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
+    if is_seen_in_halves(bug) {
+        return found;
+    }
     for wanted in wanted(bug) {
         let earlier = moves(bug, wanted, Direction::Earlier);
         let stays = earlier.is_empty();
@@ -57,6 +60,23 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         found.extend(join::before(bug, wanted));
     }
     found
+}
+
+/// Did one statement read what another thread was in the middle of writing, as where a structure is copied as a whole? It may come
+/// there in whichever order the parts are written.
+fn is_seen_in_halves(bug: &Bug<'_>) -> bool {
+    let trace = bug.trace;
+    let all = |is: fn(&Event) -> bool| {
+        bug.events.iter().map(|id| trace.event(*id)).filter(move |e| is(e))
+    };
+    let reads: Vec<&Event> = all(|event| matches!(event.kind, EventKind::Read { .. })).collect();
+    let writes: Vec<&Event> = all(|event| matches!(event.kind, EventKind::Write { .. })).collect();
+    bug.pattern == Pattern::SeveralVariables
+        && reads.len() == 2
+        && writes.len() == 2
+        && reads[0].thread == reads[1].thread
+        && reads[0].stack == reads[1].stack
+        && writes[0].thread == writes[1].thread
 }
 
 /// What a thread gives back too early, where another one came between its steps by that.

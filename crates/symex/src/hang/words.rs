@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use super::{Stuck, Waits, polling, woken};
 use crate::builder::{Builder, says_more};
-use model::{Awaited, EventKind, ExprPool, ObjectId, ObjectKind};
+use model::{Awaited, ChannelStep, EventKind, ExprPool, ObjectId, ObjectKind};
 
 /// What the thread waits for: as others call it, where they say more than the call in which it waits, such as one inside
 /// of a library does.
@@ -119,13 +119,33 @@ pub(super) fn of(
                 if site.line > 0 { format!(" at {file}:{}", site.line) } else { String::new() };
             format!("{me} was still in the loop in {}{at}", site.function)
         }
-        Waits::Other => {
-            let woken = stuck.futex.map(|address| {
-                woken::in_words(graph.woken, address, &|thread| name(thread).to_owned())
-            });
-            format!("{me} waits in {} of {object}{}", stuck.operation, woken.unwrap_or_default())
-        }
+        Waits::Other => match channel_step(stuck, out) {
+            Some((called, why)) => format!("{me} waits in {called} of a channel {why}"),
+            None => {
+                let woken = stuck.futex.map(|address| {
+                    woken::in_words(graph.woken, address, &|thread| name(thread).to_owned())
+                });
+                let woken = woken.unwrap_or_default();
+                format!("{me} waits in {} of {object}{woken}", stuck.operation)
+            }
+        },
     }
+}
+
+/// The function of a channel in which the thread waits, and what would let it go on.
+fn channel_step(stuck: &Stuck, out: &Builder) -> Option<(String, &'static str)> {
+    let events = &out.threads.get(stuck.thread)?.events;
+    let block = events.iter().find(|event| event.index == stuck.block)?;
+    let why = match block.channel_step()? {
+        ChannelStep::Receive => "for a message, or until its last sender is dropped",
+        ChannelStep::Send => "for somebody who receives, or until its last receiver is dropped",
+        ChannelStep::Drop => return None,
+    };
+    let called = match block.called_of_channel()? {
+        "next" => "recv",
+        called => called,
+    };
+    Some((called.to_owned(), why))
 }
 
 /// ` in worker at flag.c:16`

@@ -97,6 +97,7 @@ impl ModuleBuilder {
             scope: None,
             returns: None,
             variables: Vec::new(),
+            pieces: Vec::new(),
         });
         FuncId(self.module.functions.len() as u32 - 1)
     }

@@ -299,3 +299,31 @@ fn nothing_comes_behind_the_end_of_its_block() {
     parsed.trace.events[id.index()].stack = vec![inner, between, outer.clone()].into();
     assert!(!ends_block(&parsed.trace, &outer, &statement), "it is in what is called");
 }
+
+/// A copy of the whole comes between the two writes in whichever order they are. Who reads one part after the other may go by their order.
+#[test]
+fn parts_that_one_statement_reads_change_no_places() {
+    let text = "b: [bid] W bid 1\nb: [ask] W ask 1\na: [one] R bid -> x\na: [two] R ask -> y\n\
+                a: fail x != y\n";
+    let mut parsed = parse(text).expect("the text is a trace");
+    let site = |function: &str, line| {
+        let (file, function) = ("quotes.rs".to_owned(), function.to_owned());
+        Site { file, line, column: 1, function }
+    };
+    let mut moved = |lines: [u32; 2]| {
+        let at = [("bid", 24), ("ask", 25), ("one", lines[0]), ("two", lines[1])];
+        for (label, line) in at {
+            let id = parsed.event(label);
+            let function = if line < 30 { "publish" } else { "read" };
+            parsed.trace.events[id.index()].stack = [site(function, line)].into();
+        }
+        let events = ["bid", "one", "two", "ask"].map(|label| parsed.event(label));
+        let bug = Bug {
+            schedule: &events,
+            ..Bug::by_hand(&parsed.trace, Pattern::SeveralVariables, &events)
+        };
+        candidates(&bug).iter().filter(|found| found.repair.kind == Kind::Move).count()
+    };
+    assert!(moved([33, 34]) > 0);
+    assert_eq!(moved([33, 33]), 0);
+}
