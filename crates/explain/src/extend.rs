@@ -2,6 +2,7 @@
 
 use model::{EventId, EventKind, EventTrace, ThreadId};
 use solver::Order;
+use std::collections::BTreeSet;
 
 /// How to choose among the threads that can go on.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,8 @@ struct Machine<'t> {
     releases: Vec<Vec<EventId>>,
     /// Each thread's next index.
     next: Vec<usize>,
+    /// The threads whose next event can happen now: few of the thousands that a run may have had.
+    ready: BTreeSet<ThreadId>,
 }
 
 impl<'t> Machine<'t> {
@@ -49,6 +52,7 @@ impl<'t> Machine<'t> {
             waits_for: vec![0; trace.events.len()],
             releases: vec![Vec::new(); trace.events.len()],
             next: vec![0; trace.threads.len()],
+            ready: BTreeSet::new(),
         };
         for order in orders {
             machine.edge(order.before, order.after);
@@ -71,6 +75,7 @@ impl<'t> Machine<'t> {
                 _ => {}
             }
         }
+        trace.threads.iter().for_each(|thread| machine.look(thread.id));
         machine
     }
 
@@ -85,12 +90,24 @@ impl<'t> Machine<'t> {
         (self.waits_for[id.index()] == 0).then_some(id)
     }
 
+    /// Notes whether the thread can go on.
+    fn look(&mut self, thread: ThreadId) {
+        match self.ready(thread) {
+            Some(_) => self.ready.insert(thread),
+            None => self.ready.remove(&thread),
+        };
+    }
+
     fn step(&mut self, thread: ThreadId) -> Option<EventId> {
         let id = self.ready(thread)?;
         self.next[thread.index()] += 1;
         for after in std::mem::take(&mut self.releases[id.index()]) {
             self.waits_for[after.index()] -= 1;
+            if self.waits_for[after.index()] == 0 {
+                self.look(self.trace.event(after).thread);
+            }
         }
+        self.look(thread);
         Some(id)
     }
 
@@ -99,7 +116,7 @@ impl<'t> Machine<'t> {
         if let Some(thread) = current.filter(|t| stays && self.ready(*t).is_some()) {
             return Some(thread);
         }
-        let ready = self.trace.threads.iter().filter_map(|t| Some((t.id, self.ready(t.id)?)));
+        let ready = self.ready.iter().filter_map(|&thread| Some((thread, self.ready(thread)?)));
         let best = match preference {
             Preference::LongestRun => ready
                 .min_by_key(|(thread, _)| (std::cmp::Reverse(self.run_length(*thread)), *thread)),
