@@ -147,7 +147,7 @@ fn is_led_to(trace: &EventTrace, work: &Work<'_>) -> Result<bool, PipelineError>
 /// May it have come of what was freed? In a run that crashed, or where `no_order` that the program follows leads to what
 /// threads read.
 pub(super) fn is_possible(loaded: &Loaded, execution: &Execution, no_order: bool) -> bool {
-    use RecordedFailureKind::{Abort, DoubleFree, Exception, HeapCorruption, Signal, TimedOut};
+    use RecordedFailureKind::{Abort, DoubleFree, Exception, HeapCorruption, Signal};
     if execution.report.awaits_lost {
         return !loaded.watches_heap;
     }
@@ -160,9 +160,8 @@ pub(super) fn is_possible(loaded: &Loaded, execution: &Execution, no_order: bool
         Some(Abort | DoubleFree { .. } | Exception | HeapCorruption | Signal { .. })
     );
     let used = execution.report.used_after_free.is_some();
-    let odd = no_order && kind != Some(TimedOut);
     // Of what is freed, the trace has what threads were seen to share alone.
-    let shared = (used || odd) && frees(&execution.trace);
+    let shared = (used || no_order) && frees(&execution.trace);
     !loaded.watches_heap && (crashed || shared)
 }
 
@@ -241,8 +240,10 @@ impl Runs {
         execution: &Execution,
         work: &Work<'_>,
     ) -> Result<Self, PipelineError> {
-        let options = work.options.replay.as_ref();
-        let options = options.filter(|_| execution.report.awaited_child.is_none());
+        let report = &execution.report;
+        // A run that hung is not told by another one that failed, unless what it hung at can only be damage.
+        let fits = report.awaited_child.is_none() && (!report.timed_out || report.awaits_lost);
+        let options = work.options.replay.as_ref().filter(|_| fits);
         let confirmer = options
             .map(|options| Confirmer::new(directory, execution, options, work.deadline))
             .transpose()?;
