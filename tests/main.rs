@@ -11,6 +11,7 @@ mod children;
 mod clock;
 mod compiler_driver;
 mod conditions;
+mod crash_handlers;
 mod diff_verify;
 mod foreign;
 mod frameworks;

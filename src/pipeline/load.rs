@@ -35,6 +35,7 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
         scheduled: trace.is_scheduled(),
         forked: trace.manifest().process.is_some_and(|process| process.forked),
         stuck: trace.manifest().still_running == Some(false),
+        handled: trace.handled()?,
     };
     let output = trace.stdout_tail();
     let output = String::from_utf8_lossy(&output);

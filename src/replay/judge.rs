@@ -156,7 +156,12 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
             || (kind != Some(FailureKind::Hang) && attempt.original.hung());
         // The library tells of a panic under locks that others may have. Who catches it, as a harness of tests does, has
         // the thread go on to its end.
-        let is_told = kind == Some(FailureKind::Panic)
+        // So has a handler of a crash that waits until others have told of it.
+        let may_go_on = matches!(
+            kind,
+            Some(FailureKind::Panic | FailureKind::Signal | FailureKind::UseAfterFree)
+        );
+        let is_told = may_go_on
             && matches!(left.reason, LeftReason::Ended | LeftReason::Blocked)
             && is_same_failure(attempt.original.manifest(), attempt);
         return !((attempt.report.deadlock || told_by_end || is_told) && last);

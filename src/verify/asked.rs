@@ -6,7 +6,7 @@ use crate::pipeline::PipelineError;
 use ir::gates::gates;
 use ir::intrinsics;
 use ir::types::{InstId, InstKind};
-use repair::{APART, Limits, Possible, Run, possible, possible_elsewhere};
+use repair::{APART, Limits, Possible, Run, possible, possible_at_all, possible_elsewhere};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use symex::{Execution, Gap, GapKind, SymexError};
@@ -23,12 +23,23 @@ pub(super) enum Unasked {
     Unfit(String),
 }
 
+/// What is asked of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Where the order can come up, of some places first.
+    Where,
+    /// Of all of them.
+    Elsewhere,
+    /// Whether it can at all.
+    Whether,
+}
+
 /// Asks a run that passed whether the order can still come up; where it has no such accesses, because creating and joining
 /// threads keeps them in order now, with events of these. Gives its events, too. The error says why there is no answer.
 /// A walk of it takes no longer than `time`.
 pub(super) fn asked_of(
     bug: &repair::Bug<'_>,
-    (taken, elsewhere): (&Taken, bool),
+    (taken, question): (&Taken, Question),
     time: Duration,
     budget: &dyn Fn() -> bool,
 ) -> Result<Answered, FixError> {
@@ -60,9 +71,10 @@ pub(super) fn asked_of(
         let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &left };
         let (trace, points) = (&execution.trace, &execution.points);
         let run = Run { trace, points, functions: &functions, incomplete: gaps > 0 };
-        let answer = match elsewhere {
-            true => possible_elsewhere(bug, run, limits)?,
-            false => possible(bug, run, limits)?,
+        let answer = match question {
+            Question::Where => possible(bug, run, limits)?,
+            Question::Elsewhere => possible_elsewhere(bug, run, limits)?,
+            Question::Whether => possible_at_all(bug, run, limits)?,
         };
         Ok(Ok((answer, execution)))
     };

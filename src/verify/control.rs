@@ -4,7 +4,7 @@
 //! done by another one, say. Runs of the recorded program that pass tell how far such answers go, since that program can have the
 //! order.
 
-use super::asked::asked_of;
+use super::asked::{Question, asked_of};
 use super::before::{Before, ENOUGH};
 use super::runs::Runner;
 use crate::fix::{FixError, Recorded};
@@ -105,7 +105,7 @@ pub(super) fn control(
             continue;
         }
         asked += 1;
-        match asked_of(bug, (&taken, false), time, budget)? {
+        match asked_of(bug, (&taken, Question::Whether), time, budget)? {
             Ok((Possible::No(how), _)) => {
                 tracing::debug!(%how, "a run of the recorded program rules the order out");
                 control.ruled_out += 1;

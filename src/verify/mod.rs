@@ -15,14 +15,14 @@ mod runs;
 use crate::compare::{Comparison, Traits, alike, compare};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, ReplayOptions, SolveOptions};
-use asked::{Unasked, asked_of};
+use asked::{Question, Unasked, asked_of};
 pub use before::Before;
 use control::{Answer, Control, control};
 use explain::Pattern;
 use forced::{Forced, force};
 pub use others::Other;
 use render::Solution;
-use repair::{APART, Possible};
+use repair::{APART, HAS_NO, Possible};
 use runs::{Kind, Runner, Taken, in_turn};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -344,6 +344,8 @@ fn ask(
     // A run was passed over that may have more to say than it did.
     let mut passed_over = false;
     let mut looked = 0;
+    // All of them had nothing to say for one reason.
+    let mut same = true;
     while let Some((taken, elsewhere)) = again.take().or_else(|| asked.next()) {
         if elsewhere && !budget() {
             return undecided(found, format!("{none}; the time ended"));
@@ -354,7 +356,8 @@ fn ask(
         }
         looked += 1;
         let time = judge.options.time / 4;
-        let (answer, execution) = match asked_of(&bug, (taken, elsewhere), time, budget)? {
+        let question = if elsewhere { Question::Elsewhere } else { Question::Where };
+        let (answer, execution) = match asked_of(&bug, (taken, question), time, budget)? {
             Ok(answer) => answer,
             Err(Unasked::TooLong) => {
                 passed_over = true;
@@ -371,6 +374,7 @@ fn ask(
                 continue;
             }
             Possible::Untouched(reason) => {
+                same &= untouched.as_ref().is_none_or(|earlier| *earlier == reason);
                 untouched = Some(reason);
                 continue;
             }
@@ -418,7 +422,10 @@ fn ask(
     }
     let is_few = usize::try_from(count).is_ok_and(|count| count < ASKED);
     if count == 0 || passed_over && is_few {
-        let reason = untouched.unwrap_or_else(|| "none passed that could be asked".to_owned());
+        let reason = match untouched {
+            Some(reason) if same && !passed_over => in_none(&reason, looked),
+            reason => reason.unwrap_or_else(|| "none passed that could be asked".to_owned()),
+        };
         return undecided(found, format!("{none}; {reason}"));
     }
     found.asked_runs = count;
@@ -469,6 +476,17 @@ fn ask(
         }
     }
     Ok(None)
+}
+
+/// The reason for which one run said nothing, of so many that had the same. What none of them does may still be done in
+/// others, so it rules nothing out.
+fn in_none(reason: &str, runs: usize) -> String {
+    match reason.strip_prefix(HAS_NO) {
+        Some(what) if runs > 1 => format!(
+            "none of the {runs} runs that passed and were looked at has a {what}, so the order could not be asked about"
+        ),
+        _ => reason.to_owned(),
+    }
 }
 
 impl Verification {
@@ -547,5 +565,21 @@ impl Verification {
         let path = self.shown_by.as_ref();
         path.map(|path| format!("  the run that shows it: {}\n", path.display()))
             .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_none;
+
+    #[test]
+    fn what_no_run_does_is_told_with_how_many_were_looked_at() {
+        let one = "the run has no free of `impl` like that of the cause";
+        let all = "none of the 9 runs that passed and were looked at has a free of `impl` like that of the cause, so the order \
+                   could not be asked about";
+        assert_eq!(in_none(one, 9), all);
+        assert_eq!(in_none(one, 1), one);
+        let other = "the run did not come to the function of the cause";
+        assert_eq!(in_none(other, 9), other);
     }
 }

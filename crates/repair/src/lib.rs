@@ -38,7 +38,9 @@ pub use candidates::{Guard, Kind, Repair};
 pub use check::{Checked, Limits, Refusal, Verdict};
 pub use enforce::{Rule, Stretch};
 pub use ordered::{Ordered, ordered};
-pub use possible::{APART, Possible, Run, Way, Ways, possible, possible_elsewhere};
+pub use possible::{
+    APART, HAS_NO, Possible, Run, Way, Ways, possible, possible_at_all, possible_elsewhere,
+};
 pub use sections::begins_wait;
 pub use source::{Span, span as lines};
 pub use uses::{How, LineCall, LineUse, Lines, Uses};

@@ -2,6 +2,7 @@
 //! `lot.mutex_` in a function of another one.
 
 use crate::beside::word_beside;
+use crate::candidates::quoted;
 use crate::sections::{is_internal, lock_name, lock_name_in, sections, taken};
 use crate::source::Span;
 use model::{CellId, Event, EventId, EventTrace, ObjectId};
@@ -28,20 +29,7 @@ pub(crate) fn lock_word(
     span: &Span,
     region: Option<(EventId, EventId)>,
 ) -> String {
-    let takes = || trace.events.iter().filter(|event| taken(event) == Some(object));
-    let there = |event: &&Event| {
-        region.is_some_and(|(first, last)| {
-            let (first, last) = (trace.event(first), trace.event(last));
-            event.thread == first.thread && (first.index..=last.index).contains(&event.index)
-        })
-    };
-    let in_lines = || takes().filter(there).find_map(|event| word_in(event, span));
-    let in_function = || takes().find_map(|event| word_in_function(event, span));
-    if let Some(word) = in_lines().or_else(in_function) {
-        return word.to_owned();
-    }
-    let beside = |region| word_beside(trace, &sections(trace), object, span, region);
-    if let Some(word) = region.and_then(beside) {
+    if let Some(word) = word_of_function(trace, object, span, region) {
         return word;
     }
     let name = match region {
@@ -52,10 +40,64 @@ pub(crate) fn lock_word(
         return name;
     }
     // A function of another class knows the object by another name, if at all.
-    let words = takes().flat_map(|event| event.words.iter().flatten());
+    let takes = trace.events.iter().filter(|event| taken(event) == Some(object));
+    let words = takes.flat_map(|event| event.words.iter().flatten());
     let mut words = words.map(|word| &**word);
     let outer = words.find(|word| !word.contains("this->") && !is_internal(word));
     outer.map_or(name, str::to_owned)
+}
+
+/// The same, in a step of a repair: where the name is what another function calls the lock by a variable of its own, which means
+/// nothing in these lines, the function is told with it.
+pub(crate) fn lock_phrase(
+    trace: &EventTrace,
+    object: ObjectId,
+    span: &Span,
+    region: Option<(EventId, EventId)>,
+) -> String {
+    let name = lock_word(trace, object, span, region);
+    let is_own = || word_of_function(trace, object, span, region).is_some();
+    let of_class = || name.starts_with("this->") && shares_this(trace, object, span);
+    if !leads_through_local(&name) || is_own() || of_class() {
+        return quoted(&name);
+    }
+    let takes = trace.events.iter().filter(|event| taken(event) == Some(object));
+    let mut places = takes.filter_map(|event| {
+        let place = match event.name.as_deref() == Some(name.as_str()) {
+            true => event.depth(),
+            false => event.words.iter().position(|word| word.as_deref() == Some(name.as_str()))?,
+        };
+        event.stack.get(place)
+    });
+    let Some(site) = places.next() else { return quoted(&name) };
+    let (function, place) = (&site.function, Span::of(site).begin());
+    format!("the lock that {function} takes as {} ({place})", quoted(&name))
+}
+
+/// Is it a name that begins with a variable which mostly is a function's own: what a pointer leads to, or a member of `self`?
+fn leads_through_local(name: &str) -> bool {
+    name.contains("->") || name.starts_with('*') || name == "self" || name.starts_with("self.")
+}
+
+/// What the function of the lines calls the lock.
+fn word_of_function(
+    trace: &EventTrace,
+    object: ObjectId,
+    span: &Span,
+    region: Option<(EventId, EventId)>,
+) -> Option<String> {
+    let takes = || trace.events.iter().filter(|event| taken(event) == Some(object));
+    let there = |event: &&Event| {
+        region.is_some_and(|(first, last)| {
+            let (first, last) = (trace.event(first), trace.event(last));
+            event.thread == first.thread && (first.index..=last.index).contains(&event.index)
+        })
+    };
+    let in_lines = || takes().filter(there).find_map(|event| word_in(event, span));
+    let in_function = || takes().find_map(|event| word_in_function(event, span));
+    let beside = |region| word_beside(trace, &sections(trace), object, span, region);
+    let word = in_lines().or_else(in_function).map(str::to_owned);
+    word.or_else(|| region.and_then(beside))
 }
 
 fn word_in_function<'t>(event: &'t Event, span: &Span) -> Option<&'t str> {
@@ -166,6 +208,30 @@ mod tests {
         let own = trace.events.iter().rposition(|event| !event.kind.writes().is_empty());
         trace.events[own.expect("it writes")].name = Some("this->bids_".into());
         assert_eq!(lock_word(&trace, lock, &close, None), "this->mutex_");
+    }
+
+    #[test]
+    fn a_name_that_means_nothing_in_the_lines_is_told_with_its_function() {
+        let (mut trace, take) = trace();
+        let lock = trace.event(take).kind.object().expect("it takes a lock");
+        let close = span(70, 70, "close");
+        let mut phrase = |name: &str, outer: Option<&str>| {
+            trace.events[take.index()].name = Some(name.into());
+            trace.events[take.index()].words = [Some(name.into()), outer.map(Into::into)].into();
+            lock_phrase(&trace, lock, &close, None)
+        };
+        for name in ["*lock->object", "self.views", "lock->mutex"] {
+            let told = format!("the lock that best takes as `{name}` (a.cc:20)");
+            assert_eq!(phrase(name, None), told);
+        }
+        assert_eq!(
+            phrase("this->mutex_", Some("lot->mutex_")),
+            "the lock that bid takes as `lot->mutex_` (a.cc:50)"
+        );
+        assert_eq!(phrase("door", None), "`door`");
+        assert_eq!(phrase("this->mutex_", Some("lot.mutex_")), "`lot.mutex_`");
+        trace.events[take.index()].name = Some("lock->mutex".into());
+        assert_eq!(lock_phrase(&trace, lock, &span(20, 20, "best"), None), "`lock->mutex`");
     }
 
     /// `look` takes the lock and reads `bids_`, `fill` writes `bids_` and `top_`, and `close` reads `top_`.

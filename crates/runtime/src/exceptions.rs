@@ -1,6 +1,6 @@
 //! Uncaught C++ exceptions: `std::terminate` is heard by a handler of our own, installed before the
-//! program runs, which passes on to the one that was there. A program that installs its own hears of
-//! them alone; what it does then (`abort`, mostly) is recorded as that.
+//! program runs, which passes on to the one that was there, or that the program has installed since: what that one
+//! does (`abort`, an exit status) is not what went wrong.
 //!
 //! libstdc++ is asked by name at run time: a C program has none. What the exception says of itself
 //! comes from `std::exception::what`, found through the exception's run-time type as a `catch` would.
@@ -8,17 +8,20 @@
 use crate::exported;
 use crate::layout::RawFailure;
 use crate::process::{self, Failure};
+use crate::real;
 use crate::sys;
 use crate::text::Text;
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 type P = *mut c_void;
 type Handler = unsafe extern "C" fn();
 
-/// The handler that was there before.
+/// The program's handler.
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
+/// Is the runtime's own in front of it?
+static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// The header of a caught exception (`__cxa_exception` on x86-64), whose size is also where the object is.
 struct Header {
@@ -51,16 +54,32 @@ fn find(name: &core::ffi::CStr) -> P {
 
 /// Installs the handler, if the program has exceptions.
 pub fn start() {
-    let set = find(c"_ZSt13set_terminatePFvvE");
-    if set.is_null() {
-        return;
-    }
-    // SAFETY: this is the type of `std::set_terminate`.
-    let before = unsafe {
-        let set: unsafe extern "C" fn(Handler) -> usize = core::mem::transmute(set);
-        set(terminated)
+    let found = find(c"_ZSt13set_terminatePFvvE");
+    let own = _ZSt13set_terminatePFvvE as *const ();
+    let set: Option<unsafe extern "C" fn(usize) -> usize> = match real::_ZSt13set_terminatePFvvE() {
+        None if found.is_null() || found.cast_const().cast() == own => None,
+        // SAFETY: this is the type of `std::set_terminate`.
+        None => {
+            Some(unsafe { core::mem::transmute::<P, unsafe extern "C" fn(usize) -> usize>(found) })
+        }
+        real => real,
     };
+    let Some(set) = set else { return };
+    // SAFETY: a handler that stays.
+    let before = unsafe { set(terminated as *const () as usize) };
     BEFORE.store(before, Ordering::Release);
+    INSTALLED.store(true, Ordering::Release);
+}
+
+interpose! {
+    /// `std::set_terminate`.
+    fn _ZSt13set_terminatePFvvE(handler: usize) -> usize {
+        if INSTALLED.load(Ordering::Acquire) {
+            BEFORE.swap(handler, Ordering::AcqRel)
+        } else {
+            real::_ZSt13set_terminatePFvvE().map_or(0, |set| set(handler))
+        }
+    }
 }
 
 unsafe extern "C" fn terminated() {

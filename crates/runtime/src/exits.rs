@@ -1,5 +1,6 @@
 //! The ways in which a program ends itself.
 
+use crate::crashes;
 use crate::layout::{RawFailure, RuntimeEvent};
 use crate::panics;
 use crate::process::{self, Failure};
@@ -40,6 +41,7 @@ pub unsafe extern "C" fn at_exit(status: c_int, _: *mut c_void) {
 }
 
 fn note_jump() {
+    crashes::left();
     let me = tls::recording();
     if !me.is_null() {
         // SAFETY: the record is the calling thread's own.

@@ -11,6 +11,7 @@
 //!
 //! Faults are handled where they occur: the instruction that caused them is one of the program's own.
 
+use crate::crashes;
 use crate::layout::{RuntimeEvent, SIGNAL_AT_FAULT, SIGNAL_AT_REGION_END, SIGNAL_ELSEWHERE};
 use crate::modules;
 use crate::process;
@@ -348,10 +349,17 @@ unsafe fn handle(
     if handler == SIG_DFL || handler == SIG_IGN {
         return;
     }
-    let with_info = action.flags.load(Ordering::Acquire) & sys::SA_SIGINFO != 0;
+    let flags = action.flags.load(Ordering::Acquire);
+    let with_info = flags & sys::SA_SIGINFO != 0;
     // SAFETY: as for `arrived`; the handler is what the program gave for this signal, and has the
     // type that its flags say.
     unsafe {
+        // The kernel is not asked to: what ends the process next has to be seen.
+        if flags & SA_RESETHAND != 0 {
+            let default = SignalAction { handler: SIG_DFL, mask: [0; 16], flags: 0, restorer: 0 };
+            change(signal, &default, null_mut());
+        }
+        let crash = signals::crash(signal, info, context).filter(crashes::begin);
         let live = !thread.is_null() && (*thread).live;
         // Whom the interrupted code was about to call, or who came back, is none of the handler's.
         let called = (!thread.is_null()).then(|| take_called(thread));
@@ -360,6 +368,9 @@ unsafe fn handle(
             let begin =
                 [signal as u64, handler as u64, place, address, info as u64, context as u64];
             streams::event(thread, RuntimeEvent::SignalBegin, &begin);
+            if crash.is_some() {
+                streams::reading_in_call(thread);
+            }
             if with_info {
                 writes::__symbiosis_external_write(info.cast(), INFO_BYTES);
                 writes::__symbiosis_external_write(context.cast(), CONTEXT_BYTES);
@@ -372,6 +383,13 @@ unsafe fn handle(
         } else {
             let handler: unsafe extern "C" fn(c_int) = core::mem::transmute(handler);
             handler(signal);
+        }
+        if let Some(crash) = crash {
+            crashes::left();
+            // What the C library has complained of ends the process, whatever the handler does.
+            if signal == sys::SIGABRT && !crash.message.as_bytes().is_empty() {
+                process::note(crash.kind, &crash.failure(), || crash.moment);
+            }
         }
         if let Some((called, called_as)) = called {
             write_volatile(&raw mut (*(*thread).control).called, called);
@@ -427,7 +445,7 @@ unsafe fn change(signal: c_int, new: *const SignalAction, old: *mut SignalAction
             let front = SignalAction {
                 handler: arrived as *const () as usize,
                 mask: without_faults(new.mask),
-                flags: new.flags & !sys::SA_ONSTACK | on_stack | sys::SA_SIGINFO,
+                flags: new.flags & !(sys::SA_ONSTACK | SA_RESETHAND) | on_stack | sys::SA_SIGINFO,
                 restorer: 0,
             };
             // SAFETY: the pointers are to live structures.

@@ -10,6 +10,7 @@
 //! process that is told an old id of its own may send a signal there, so the calls that send
 //! signals translate ids that were given back.
 
+use crate::crashes;
 use crate::gates;
 use crate::layout::INPUT_FUNCTIONS;
 use crate::modules;
@@ -348,10 +349,19 @@ unsafe fn random_word(
     }
 }
 
+/// The process is about to send a signal to that one.
+fn note_sent(process: c_int, signal: c_int) {
+    if u32::try_from(process) == Ok(sys::getpid()) {
+        crashes::sends_itself(signal);
+    }
+}
+
 interpose! {
     fn kill(process: c_int, signal: c_int) -> c_int {
         let Some(function) = real::kill() else { return unknown() };
-        function(meant(process), signal)
+        let process = meant(process);
+        note_sent(process, signal);
+        function(process, signal)
     }
 
     fn killpg(group: c_int, signal: c_int) -> c_int {
@@ -368,7 +378,9 @@ interpose! {
         let Some(function) = real::tgkill() else { return unknown() };
         let told = own_told();
         let thread = if told != 0 && told == thread { sys::gettid() } else { thread };
-        function(meant(process), thread, signal)
+        let process = meant(process);
+        note_sent(process, signal);
+        function(process, thread, signal)
     }
 }
 

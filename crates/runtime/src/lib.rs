@@ -32,6 +32,7 @@ pub mod avoid;
 pub mod c11;
 pub mod children;
 pub mod clocks;
+pub mod crashes;
 pub mod emulate;
 pub mod exceptions;
 pub mod exits;

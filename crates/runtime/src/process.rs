@@ -1,5 +1,6 @@
 //! `process.bin`: the failure record, and what could not be written.
 
+use crate::crashes;
 use crate::files;
 use crate::layout::{
     INSTRUMENTATION_VERSION, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure,
@@ -34,6 +35,7 @@ pub fn create(forked: bool) -> Result<(), c_int> {
     // What a parent failed of, or panicked and caught, is none of the child's.
     FAILED.store(0, Ordering::Release);
     panics::forget();
+    crashes::forget();
     PROCESS.store(page, Ordering::Release);
     Ok(())
 }
@@ -145,15 +147,23 @@ impl Moment {
 }
 
 /// Records the failure unless there was one before: the first one wins, because what follows (the
-/// SIGABRT of an assertion, say) is its consequence. What the processor or the heap sees is none of a panic that the program
-/// kept to itself.
+/// SIGABRT of an assertion, say) is its consequence. So is what a program's own handler of a crash does. What the
+/// processor or the heap sees is none of a panic that the program kept to itself.
 pub fn note_failure(kind: RawFailure, failure: &Failure<'_>) {
+    match crashes::behind(kind, failure.code) {
+        Some(crash) => note(crash.kind, &crash.failure(), || crash.moment),
+        // A deadlock is nobody's in particular; the caller only noticed it.
+        None if kind == RawFailure::Deadlock => note(kind, failure, || Moment::NOWHERE),
+        None => note(kind, failure, Moment::now),
+    }
+}
+
+/// As [`note_failure`], whatever crash is being handled.
+pub fn note(kind: RawFailure, failure: &Failure<'_>, moment: impl Fn() -> Moment) {
     let page = page();
     if page.is_null() {
         return;
     }
-    // A deadlock is nobody's in particular; the caller only noticed it.
-    let moment = || if kind == RawFailure::Deadlock { Moment::NOWHERE } else { Moment::now() };
     if FAILED.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         // SAFETY: the page stays mapped, and the claim makes this thread its only writer.
         unsafe { fill(page, kind, failure, moment()) };

@@ -133,6 +133,7 @@ real! {
     getrandom(P, usize, c_uint) -> isize;
     getentropy(P, usize) -> c_int;
     _ZNSt18condition_variableC1Ev(P);
+    _ZSt13set_terminatePFvvE(usize) -> usize;
     _ZNSt6chrono3_V212system_clock3nowEv() -> i64;
     _ZNSt6chrono3_V212steady_clock3nowEv() -> i64;
     _ZNSt13random_device9_M_getvalEv(P) -> c_uint;

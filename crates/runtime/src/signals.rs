@@ -1,10 +1,11 @@
 //! Fatal signals: recorded, then left to end the process as they would have.
 
+use crate::crashes::Crash;
 use crate::fail_at;
 use crate::guard;
 use crate::handlers;
 use crate::layout::RawFailure;
-use crate::process::{self, Failure};
+use crate::process::{self, Failure, Moment};
 use crate::schedule;
 use crate::sys::{self, SignalAction, SignalStack};
 use crate::text::Text;
@@ -25,8 +26,9 @@ const STACK_IN_CONTEXT: usize = 40 + 15 * 8;
 const CODE_IN_INFO: usize = 8;
 const ADDRESS_IN_INFO: usize = 16;
 const SENDER_IN_INFO: usize = 16;
-/// `si_code` of what a process sent by `kill`.
+/// `si_code` of what a process sent by `kill`, and of what it sent to one of its threads.
 const SENT: c_int = 0;
+const SENT_TO_THREAD: c_int = -6;
 
 fn own_action() -> SignalAction {
     SignalAction {
@@ -206,6 +208,33 @@ unsafe fn failure_of<'a>(
         failure.address = 0;
     }
     (kind, failure)
+}
+
+/// What crashed when this signal came to the calling thread: a fault, or what the thread found for which it sent itself
+/// SIGABRT. None for what somebody else sent.
+///
+/// # Safety
+///
+/// Both structures are what the kernel gives to a handler with SA_SIGINFO.
+pub unsafe fn crash(signal: c_int, info: *const u8, context: *const u8) -> Option<Crash> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let code = info.add(CODE_IN_INFO).cast::<c_int>().read();
+        let sender = info.add(SENDER_IN_INFO).cast::<u32>().read();
+        let by_kernel = code > 0;
+        let by_itself = signal == sys::SIGABRT && code == SENT_TO_THREAD && sender == sys::getpid();
+        if !process::recording() || !catches(signal) || !(by_kernel || by_itself) {
+            return None;
+        }
+        let address = if by_kernel { info.add(ADDRESS_IN_INFO).cast::<u64>().read() } else { 0 };
+        let pc = context.add(PC_IN_CONTEXT).cast::<u64>().read();
+        let stack = context.add(STACK_IN_CONTEXT).cast::<u64>().read();
+        let mut room = Text::new();
+        let (kind, failure) = failure_of(signal, address, pc, stack, &mut room);
+        let mut message = Text::new();
+        message.push(failure.message);
+        Some(Crash { kind, signal, address: failure.address, pc, message, moment: Moment::now() })
+    }
 }
 
 unsafe extern "C" fn fatal(signal: c_int, info: *const u8, context: *mut u8) {

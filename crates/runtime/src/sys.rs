@@ -48,6 +48,8 @@ pub const ESRCH: c_int = 3;
 pub const SIGILL: c_int = 4;
 pub const SIGTRAP: c_int = 5;
 pub const SIGABRT: c_int = 6;
+/// Cannot be handled.
+pub const SIGKILL: c_int = 9;
 pub const SIGBUS: c_int = 7;
 pub const SIGFPE: c_int = 8;
 pub const SIGSEGV: c_int = 11;

@@ -122,6 +122,7 @@ fn load(directory: &Path) -> Result<Recording, AnyError> {
         scheduled: trace.is_scheduled(),
         forked: false,
         stuck: false,
+        handled: None,
         ..Recording::default()
     };
     for (index, record) in trace.modules().iter().enumerate() {

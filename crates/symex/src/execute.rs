@@ -327,7 +327,8 @@ fn survey<'r>(
     order: &[usize],
 ) -> Result<(Vec<(u64, u32)>, Learned), SymexError> {
     let cuts = endless::find(recording, limits, image, order)?;
-    let mut learned = Learned { cuts, ..Learned::default() };
+    let panicked = recording.handled.filter(|_| recording.common_clock);
+    let mut learned = Learned { cuts, panicked, ..Learned::default() };
     let mut ranges = Vec::new();
     for round in 0..MOST_SURVEYS {
         let pass = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));

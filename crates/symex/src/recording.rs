@@ -22,6 +22,9 @@ pub struct Recording {
     pub forked: bool,
     /// When the run was ended, none of its threads had run for a while: they waited, and none went round a loop.
     pub stuck: bool,
+    /// When the program's own handler of the crash was called, by the processor's clock: what threads did behind that may
+    /// come of what the handler did, which is not walked.
+    pub handled: Option<u64>,
 }
 
 /// A module as it was loaded in the recorded process.

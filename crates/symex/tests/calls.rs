@@ -82,6 +82,7 @@ fn run_with(name: &str, mut second: RecordedModule, fill: impl FnOnce(&mut Strea
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");

@@ -109,6 +109,7 @@ fn run_until(first: Rounds, second: u64, options: &Options, stuck: bool) -> Exec
         scheduled: false,
         forked: false,
         stuck,
+        handled: None,
     };
     let execution = execute(&recording, options).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");

@@ -85,6 +85,7 @@ fn unheld(second: Second) -> Recording {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     }
 }
 

@@ -97,6 +97,7 @@ fn run(
         scheduled,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");
@@ -357,6 +358,7 @@ fn hang_behind(stores: &[u32], reset: bool, before: impl Fn(&Program) -> Vec<Lin
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");

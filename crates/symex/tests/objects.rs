@@ -18,6 +18,7 @@ fn passed(module: RecordedModule, threads: Vec<ThreadLog>) -> Recording {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     }
 }
 

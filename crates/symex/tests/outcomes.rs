@@ -43,6 +43,7 @@ fn read(base: u64, used: bool) -> Execution {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     execute(&recording, &Options::default()).expect("the run is executed")
 }

@@ -34,6 +34,7 @@ fn run(options: &Options) -> Vec<OwnUse> {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = execute(&recording, options).expect("there is a thread");
     let thread = &execution.report.threads[0];

@@ -77,6 +77,7 @@ fn handshake() -> Recording {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     }
 }
 

@@ -61,6 +61,7 @@ fn compared(function: &str, written: &[u8; 4], key: &[u8; 4], result: i32) -> Ex
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");
@@ -170,6 +171,7 @@ fn a_text_that_another_thread_made_shorter_does_not_go_on_behind_its_object() {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = run(&recording);
     assert_eq!(kinds(&execution, 1), ["start", "write", "exit"], "nobody else has the object");

@@ -78,6 +78,7 @@ fn counter(failing: bool) -> Recording {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     }
 }
 
@@ -178,6 +179,7 @@ fn either(read_before: bool) -> Recording {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     }
 }
 
@@ -295,6 +297,7 @@ fn straight(b: ModuleBuilder, main: FuncId, fill: impl FnOnce(&mut Stream)) -> E
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     run(&recording)
 }
@@ -450,6 +453,7 @@ fn a_cancelled_wait_needs_the_cancellation() {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
@@ -496,6 +500,7 @@ fn who_runs_a_once_routine_found_that_nobody_had() {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
@@ -546,6 +551,7 @@ fn a_critical_section_of_two_entries_has_its_events_and_times() {
         scheduled: false,
         forked: false,
         stuck: false,
+        handled: None,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);

@@ -2,7 +2,9 @@
 //! of them at any moment.
 
 use crate::error::TraceError;
+use crate::layout::RuntimeEvent;
 use crate::manifest::Failure;
+use crate::streams::PathEntry;
 use crate::trace::{StreamFiles, Thread, Trace};
 use std::fmt;
 use std::sync::Arc;
@@ -80,6 +82,60 @@ impl Trace {
             path_end: failure.map_or(u64::MAX, |failure| failure.path_bytes),
             values_end: failure.map_or(u64::MAX, |failure| failure.value_bytes),
         })
+    }
+}
+
+/// Bytes of the words of a `SignalBegin`, and of the reading of the clock behind it.
+const SIGNAL_BYTES: u64 = 48;
+const READING_BYTES: usize = 8;
+
+impl Trace {
+    /// When the handler was called that the program has for the signal that it failed of, by the processor's clock: where the
+    /// failing thread's log goes on behind the failure with that.
+    ///
+    /// # Errors
+    ///
+    /// When the thread's files are missing or damaged.
+    pub fn handled(&self) -> Result<Option<u64>, TraceError> {
+        let Some(failure) = self.failure().filter(|failure| failure.path_bytes > 0) else {
+            return Ok(None);
+        };
+        let own = |thread: &&Thread| Some(thread.serial) == failure.thread_serial;
+        let thread = self.threads().iter().find(own);
+        let Some(thread) = thread.filter(|thread| thread.path_bytes > failure.path_bytes) else {
+            return Ok(None);
+        };
+        let mut path = self.path(thread)?;
+        let mut passed = Vec::new();
+        while path.next_piece(failure.path_bytes, &mut passed)? {
+            passed.clear();
+        }
+        let first = loop {
+            match path.next()? {
+                // A region's choices so far.
+                Some(PathEntry::Choices(_) | PathEntry::Open) => {}
+                other => break other,
+            }
+        };
+        let wanted = [RuntimeEvent::SignalBegin, RuntimeEvent::CallReading].map(PathEntry::Runtime);
+        if [first, path.next()?] != wanted.map(Some) {
+            return Ok(None);
+        }
+        let mut values = self.values(thread)?;
+        let mut left = failure.value_bytes.saturating_add(SIGNAL_BYTES);
+        let mut bytes = Vec::new();
+        loop {
+            let skipped = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+            bytes.drain(..skipped);
+            left -= skipped as u64;
+            if left == 0 && bytes.len() >= READING_BYTES {
+                let word = bytes.first_chunk::<READING_BYTES>();
+                return Ok(word.map(|word| u64::from_le_bytes(*word)));
+            }
+            if !values.next_piece(&mut bytes)? {
+                return Ok(None);
+            }
+        }
     }
 }
 

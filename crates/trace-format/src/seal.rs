@@ -38,9 +38,11 @@ fn failure(seen: Option<Failure>, manifest: &Manifest) -> Option<Failure> {
     let name_of = |serial: u64| {
         manifest.threads.iter().find(|thread| thread.serial == serial).map(|t| t.name.clone())
     };
-    // A panic that somebody caught is none.
+    // A panic that somebody caught is none, nor is an exception that the program's own last handler takes for the end.
     let ended_well = manifest.outcome == Some(Outcome::Exited(0)) && !manifest.timed_out;
-    let caught = |failure: &Failure| failure.kind == FailureKind::Panic && ended_well;
+    let caught = |failure: &Failure| {
+        matches!(failure.kind, FailureKind::Panic | FailureKind::Exception) && ended_well
+    };
     if let Some(failure) = seen.filter(|failure| !caught(failure)) {
         let thread = failure.thread_serial.and_then(name_of);
         return Some(Failure { thread, ..failure });

@@ -18,7 +18,7 @@ use crate::sections::{
     is_taken_by_program, lock_name, sections,
 };
 use crate::source::{Span, passages, span};
-use crate::words::lock_word;
+use crate::words::{lock_phrase, lock_word};
 use encoders::ConstraintSystem;
 use explain::Pattern;
 use model::{
@@ -516,14 +516,14 @@ fn candidate(
     let edited = edit.finish()?;
     let kind = if plan.only_longer { Kind::HoldAcross } else { Kind::CriticalSection };
     // What the lock is called in a function: by the first region there.
-    let called = |object: ObjectId, span: &Span| {
+    let region = |span: &Span| {
         let there = |(first, _): &&(EventId, EventId)| {
             let mut frames = trace.event(*first).stack.iter();
             frames.any(|site| span.has(site))
         };
-        let region = plan.regions.iter().find(there);
-        lock_word(trace, object, span, region.copied())
+        plan.regions.iter().find(there).copied()
     };
+    let called = |object, span: &Span| lock_word(trace, object, span, region(span));
     let (name, lock) = match plan.lock {
         Some(object) => {
             let name = plan
@@ -549,7 +549,7 @@ fn candidate(
     let mut steps = Vec::new();
     for (number, span) in plan.spans.iter().enumerate() {
         let lock = match plan.lock {
-            Some(object) => quoted(&called(object, span)),
+            Some(object) => lock_phrase(trace, object, span, region(span)),
             None if number > 0 => "it".to_owned(),
             None => name.clone(),
         };
@@ -558,7 +558,7 @@ fn candidate(
         let instead = match (only_read, rust::is_rust(&span.file), plan.lock) {
             (true, true, _) => " with `write()`, not with `read()`,".to_owned(),
             (true, false, _) => " to write, not to read,".to_owned(),
-            (false, true, Some(object)) if number == 0 => {
+            (false, true, Some(object)) if number == 0 && lock.starts_with('`') => {
                 let method = rust::method(trace, object);
                 format!(" (`{}.{method}().unwrap()`)", lock.trim_matches(['`', '*']))
             }

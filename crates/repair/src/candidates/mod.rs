@@ -344,7 +344,7 @@ fn around_new_locks(mut locks: Vec<Candidate>, instead: Vec<Candidate>) -> Vec<C
 }
 
 /// A name of the source, without a library's own members.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     if is_descriptor(name) {
         return name.to_owned();
     }

@@ -66,6 +66,17 @@ pub struct Ways {
     pub everywhere: bool,
 }
 
+/// Of how many places it is asked whether the order can come up there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Places {
+    /// Of some of them first.
+    Some,
+    /// Of all of them.
+    All,
+    /// Until there is one; no schedules are told.
+    Any,
+}
+
 /// A run of the new program that passed.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
@@ -86,7 +97,19 @@ pub struct Run<'a> {
 /// # Errors
 /// When the solver breaks.
 pub fn possible(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
-    asked(bug, new, limits, false)
+    asked(bug, new, limits, Places::Some)
+}
+
+/// As [`possible`], where it is enough to know whether it can: [`Ways`] are not looked for.
+///
+/// # Errors
+/// When the solver breaks.
+pub fn possible_at_all(
+    bug: &Bug<'_>,
+    new: Run<'_>,
+    limits: Limits<'_>,
+) -> Result<Possible, SolverError> {
+    asked(bug, new, limits, Places::Any)
 }
 
 /// As [`possible`], where it is known that the program passes where it is made to have the order at some of the places: of
@@ -99,14 +122,14 @@ pub fn possible_elsewhere(
     new: Run<'_>,
     limits: Limits<'_>,
 ) -> Result<Possible, SolverError> {
-    asked(bug, new, limits, true)
+    asked(bug, new, limits, Places::All)
 }
 
 fn asked(
     bug: &Bug<'_>,
     new: Run<'_>,
     limits: Limits<'_>,
-    elsewhere: bool,
+    places: Places,
 ) -> Result<Possible, SolverError> {
     let run = new.trace;
     match bug.pattern {
@@ -115,7 +138,7 @@ fn asked(
         | Pattern::Order
         | Pattern::Orders
         | Pattern::UseAfterFree
-        | Pattern::DoubleFree => Search::ask(bug, new, limits, elsewhere),
+        | Pattern::DoubleFree => Search::ask(bug, new, limits, places),
         Pattern::Deadlock => Ok(circle(bug, run)),
         Pattern::MissedWakeup => Ok(awaited(bug, run, limits)),
         Pattern::LateWrite | Pattern::EverySchedule => Ok(Possible::Unknown(format!(
@@ -202,6 +225,8 @@ enum Asked {
 /// Why nothing can be said of a run.
 pub const APART: &str =
     "in the run the accesses of the cause are not made by several threads to one place";
+/// How it begins that a run says nothing because it does not do what the cause is about.
+pub const HAS_NO: &str = "the run has no ";
 /// Why values say nothing.
 const INCOMPLETE: &str = "what its threads saw rules the order out, but is not all known (`symbiosis check` says what is not)";
 /// Why nothing can be said of a run that is not understood.
@@ -216,8 +241,7 @@ struct Search<'a> {
     limits: Limits<'a>,
     /// It is a part of a longer run, which has a beginning and an end besides.
     is_part: bool,
-    /// All places are asked about, and not some of them first.
-    all: bool,
+    places: Places,
     /// Accesses of other functions were taken for those of one that is still there.
     elsewhere: Cell<bool>,
 }
@@ -243,11 +267,11 @@ impl Search<'_> {
         bug: &Bug<'_>,
         new: Run<'_>,
         limits: Limits<'_>,
-        all: bool,
+        places: Places,
     ) -> Result<Possible, SolverError> {
         let run = new.trace;
         let elsewhere = Cell::new(false);
-        let search = Search { bug, run, new, limits, is_part: false, all, elsewhere };
+        let search = Search { bug, run, new, limits, is_part: false, places, elsewhere };
         let answer = match search.answer()? {
             // What others do there does not rule out what that function does.
             Possible::No(_) if search.elsewhere.get() => {
@@ -354,6 +378,15 @@ impl Search<'_> {
         if contended::is_contended(run) {
             return Ok(Err(contended::TOO_OFTEN.to_owned()));
         }
+        let is_any = self.places == Places::Any;
+        if is_any
+            && !self.is_part
+            && let Ok(near) = self.near(&some(run, combinations.to_vec()), between)?
+            && near.found.place.is_some()
+        {
+            return Ok(Ok(near.found));
+        }
+        let mut seen_before = 0;
         let mut open = Vec::new();
         let loose = ways::without_paths(run);
         let system = match limits.encode(&loose) {
@@ -375,11 +408,20 @@ impl Search<'_> {
                     return Ok(Err(CONTRADICTORY.to_owned()));
                 }
                 Outcome::Unsat(_) => is_sound = true,
+                Outcome::Sat(_) if is_any => {
+                    match self.on_paths(&[combination], &system, between)? {
+                        Ok(found) if found.place.is_none() => seen_before += found.seen_before,
+                        answer => return Ok(answer),
+                    }
+                }
                 Outcome::Sat(_) => open.push(combination),
                 Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
             }
         }
-        if !self.is_part && !self.all && open.len() > SOME {
+        if is_any {
+            return Ok(Ok(Found { seen_before, ..Found::nowhere() }));
+        }
+        if !self.is_part && self.places == Places::Some && open.len() > SOME {
             // It may take long to ask about all of them, and some are enough where the program fails then.
             let near = self.near(&some(run, open.clone()), between)?;
             if let Ok(near) = near
@@ -437,6 +479,9 @@ impl Search<'_> {
                 Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
             }
             found.place.get_or_insert_with(|| lines.clone());
+            if self.places == Places::Any {
+                return Ok(Ok(found));
+            }
             let alike = alike.entry(lines.clone()).or_default();
             let about =
                 combination.sequence.get(1).map(|id| cells(run.event(*id))).unwrap_or_default();
@@ -545,7 +590,7 @@ impl Search<'_> {
             if self.like(*id).is_empty() {
                 let look = Look::of(trace, trace.event(*id));
                 let (kind, member) = (look.kind, look.member);
-                let why = format!("the run has no {kind} of `{member}` like that of the cause");
+                let why = format!("{HAS_NO}{kind} of `{member}` like that of the cause");
                 return Err(Missing::Accesses(why));
             }
         }

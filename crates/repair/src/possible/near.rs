@@ -3,7 +3,7 @@
 //! it can come up; that none has shows nothing.
 
 use super::ways::Way;
-use super::{ALIKE, Combination, Found, Run, Search, place};
+use super::{ALIKE, Combination, Found, Places, Run, Search, place};
 use crate::check::Limits;
 use encoders::Slice;
 use model::evaluate::{Evaluation, Evaluator};
@@ -114,6 +114,9 @@ impl Search<'_> {
                 is_ruled_out = here.as_ref().is_ok_and(|here| here.place.is_none());
                 let Ok(here) = here else { continue };
                 found.place = found.place.take().or(here.place);
+                if self.places == Places::Any && found.place.is_some() {
+                    return Ok(Ok(near));
+                }
                 if !here.ways.found.is_empty() {
                     let whole = here.ways.found.into_iter().map(|way| whole(&part, way));
                     found.ways.found.extend(whole);
@@ -139,7 +142,7 @@ impl Search<'_> {
             new: Run { trace: &part.trace, ..self.new },
             limits: Limits { time: self.limits.time.min(LONGEST), ..self.limits },
             is_part: true,
-            all: false,
+            places: self.places,
             elsewhere: self.elsewhere.clone(),
         };
         search.open(&[combination], between)
@@ -150,4 +153,53 @@ impl Search<'_> {
 fn whole(part: &Slice, way: Way) -> Way {
     let orders = way.orders.iter().map(|order| part.behind_beginning(order));
     Way { orders: orders.collect(), ..way }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Bug, Limits, Possible, Run, possible, possible_at_all};
+    use encoders::dsl::parse;
+    use explain::Pattern;
+    use model::{Point, Points};
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    const LIMITS: Limits<'_> =
+        Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+
+    /// Two threads add to a total, with a lock or without one.
+    #[test]
+    fn whether_the_order_can_come_up_is_told_without_schedules() {
+        let run = |begin: &str, end: &str| {
+            let own = |a: &str| {
+                format!("{begin}\n@: [@-look] R x -> @1\n@: [@-write] W x @1 + 1\n{end}")
+                    .replace('@', a)
+            };
+            let text =
+                "t: fork a\n t: fork b\n t: join a\n t: join b\n t: R x -> f\n t: fail f != 2";
+            parse(&format!("{text}\n{}\n{}", own("a"), own("b"))).expect("the text is a trace")
+        };
+        let failing = run("", "");
+        let events = ["a-look", "b-write", "a-write"].map(|label| failing.event(label));
+        let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
+        for (new, is_open) in [(run("", ""), true), (run("@: lock m", "@: unlock m"), false)] {
+            let of = vec![Point::default(); new.trace.events.len()];
+            let points = Points { sites: vec!["work".to_owned()], of };
+            let functions = BTreeSet::new();
+            let new = Run {
+                trace: &new.trace,
+                points: &points,
+                functions: &functions,
+                incomplete: false,
+            };
+            let all = possible(&bug, new, LIMITS).expect("the solver answers");
+            let whether = possible_at_all(&bug, new, LIMITS).expect("the solver answers");
+            match (all, whether) {
+                (Possible::Yes { ways, .. }, Possible::Yes { ways: none, .. }) if is_open => {
+                    assert!(!ways.found.is_empty() && none.found.is_empty() && !none.everywhere);
+                }
+                (all, whether) => assert!(!is_open && all == whether, "{all:?} {whether:?}"),
+            }
+        }
+    }
 }

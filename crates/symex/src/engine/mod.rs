@@ -89,7 +89,7 @@ pub(crate) struct Learned {
     pub reported: Option<usize>,
     /// The thread that a run hung of: what it asked for lay in another one's stack, and had no reason to keep it.
     pub lost: Option<usize>,
-    /// When the panic began that the run failed of, by the processor's clock.
+    /// When the panic began that the run failed of, or the program's own handler of the crash, by the processor's clock.
     pub panicked: Option<u64>,
     /// Pipes and their like.
     pub channels: Channels,

@@ -5,6 +5,8 @@
 //! came behind that by the processor's clock, or where the library finds that somebody panics and it may be that. Threads
 //! that were created behind it are not walked at all. What came before it was caught, as a test that should panic is: there
 //! the walk goes on.
+//!
+//! The same goes for a crash that the program has a handler for, which may have other threads end the process.
 
 use crate::engine::Engine;
 use crate::recording::RecordedFailureKind;
