@@ -200,11 +200,10 @@ impl Work<'_> {
         limits: Limits,
     ) -> Result<Box<dyn Session + 's>, PipelineError> {
         Ok(match self.options.backend {
-            Backend::Z3 => Box::new(Z3Session::new(trace, system, limits)?),
-            _ => {
-                let session = OrderingSession::new(trace, system, limits);
-                Box::new(session.ending_at(self.deadline))
+            Backend::Z3 => {
+                Box::new(Z3Session::new(trace, system, limits)?.ending_at(self.deadline))
             }
+            _ => Box::new(OrderingSession::until(trace, system, limits, self.deadline)),
         })
     }
 

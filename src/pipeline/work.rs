@@ -247,9 +247,11 @@ impl Work<'_> {
         let limits = Limits { time: Some(self.left()), memory_mb: self.options.memory_mb };
         let mut session: Box<dyn Session + '_> = match &self.options.backend {
             Backend::Ordering => {
-                Box::new(OrderingSession::new(trace, &system, limits).ending_at(self.deadline))
+                Box::new(OrderingSession::until(trace, &system, limits, self.deadline))
             }
-            Backend::Z3 | Backend::Paper => Box::new(Z3Session::new(trace, &system, limits)?),
+            Backend::Z3 | Backend::Paper => {
+                Box::new(Z3Session::new(trace, &system, limits)?.ending_at(self.deadline))
+            }
             Backend::SmtLib(command) => {
                 Box::new(SmtLibSession::new(trace, &system, command, limits)?)
             }
@@ -257,10 +259,10 @@ impl Work<'_> {
         let recorded = self.recorded(trace, budget)?;
         let mut recorded: Option<Box<dyn Session + '_>> = match (&recorded, &self.options.backend) {
             (Some((trace, system)), Backend::Ordering) => {
-                Some(Box::new(OrderingSession::new(trace, system, limits).ending_at(self.deadline)))
+                Some(Box::new(OrderingSession::until(trace, system, limits, self.deadline)))
             }
             (Some((trace, system)), Backend::Z3) => {
-                Some(Box::new(Z3Session::new(trace, system, limits)?))
+                Some(Box::new(Z3Session::new(trace, system, limits)?.ending_at(self.deadline)))
             }
             (None, _) | (_, Backend::SmtLib(_) | Backend::Paper) => None,
         };

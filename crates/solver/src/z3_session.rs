@@ -12,13 +12,17 @@ use model::{EventTrace, VarId};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 use z3::ast::{Ast, BV, Bool, Int};
 use z3::{Params, SatResult, Solver};
 
 /// How long a session waits for Z3 to keep its own time limit.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Z3 takes some hundred times as much memory for a formula as its text has bytes, and is asked for what another solver
+/// leaves open only up to this many bytes of text.
+const LARGEST: usize = 16 << 20;
 
 /// Up to this many events Z3's dense difference logic is used: on contended traces it was three to
 /// five times as fast as the general arithmetic. Its memory grows with the square of the events.
@@ -29,12 +33,17 @@ pub struct Z3Session<'a> {
     trace: &'a EventTrace,
     formula: Formula,
     limits: Limits,
+    /// When all questions have to be over.
+    ends: Option<Instant>,
     worker: Option<Worker>,
+    /// A thread that did not keep its time limit, and may be at work still.
+    lost: Option<JoinHandle<()>>,
 }
 
 struct Worker {
     questions: Sender<Question>,
     answers: Receiver<Result<Answer, SolverError>>,
+    thread: JoinHandle<()>,
 }
 
 struct Question {
@@ -61,11 +70,43 @@ impl<'a> Z3Session<'a> {
         limits: Limits,
     ) -> Result<Self, SolverError> {
         let formula = Formula::of(trace, system)?;
-        Ok(Self { trace, formula, limits, worker: None })
+        Ok(Self::of_formula(trace, formula, limits))
     }
 
+    /// As [`new`](Self::new), but `None` where the system is too large for Z3 to answer in any time that there is: it
+    /// would take gigabytes before it looked at its clock.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn of_usual_size(
+        trace: &'a EventTrace,
+        system: &ConstraintSystem,
+        limits: Limits,
+    ) -> Result<Option<Self>, SolverError> {
+        let formula = Formula::within(trace, system, LARGEST)?;
+        Ok(formula.map(|formula| Self::of_formula(trace, formula, limits)))
+    }
+
+    fn of_formula(trace: &'a EventTrace, formula: Formula, limits: Limits) -> Self {
+        Self { trace, formula, limits, ends: None, worker: None, lost: None }
+    }
+
+    /// The session, of which no question is worked on any longer at this time, whatever its own limit.
+    #[must_use]
+    pub fn ending_at(mut self, ends: Option<Instant>) -> Self {
+        self.ends = ends;
+        self
+    }
+
+    /// Asks Z3. Of what it may take, the thread that it has is made at the first question.
     fn ask(&mut self, question: Question) -> Result<Answer, SolverError> {
-        let time = question.time;
+        let left = self.ends.map(|ends| ends.saturating_duration_since(Instant::now()));
+        let is_busy = self.lost.as_ref().is_some_and(|thread| !thread.is_finished());
+        if is_busy || left.is_some_and(|left| left.is_zero()) {
+            return Ok(Answer::Unknown(UnknownReason::TimeOut));
+        }
+        let time = question.time.into_iter().chain(left).min();
+        let question = Question { time, ..question };
         if self.worker.is_none() {
             self.worker = Some(Worker::start(self.formula.clone(), self.trace, self.limits)?);
         }
@@ -76,13 +117,14 @@ impl<'a> Z3Session<'a> {
         let Some(limit) = time else {
             return worker.answers.recv().unwrap_or_else(|_| self.ended());
         };
-        match worker.answers.recv_timeout(limit + GRACE) {
+        let wait = left.into_iter().chain([limit + GRACE]).min().unwrap_or(limit);
+        match worker.answers.recv_timeout(wait) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Disconnected) => self.ended(),
             Err(RecvTimeoutError::Timeout) => {
-                // Z3 looks at its clock now and then only. The thread is left to itself, and the
-                // next question gets a new one.
-                self.worker = None;
+                // Z3 looks at its clock now and then only. The thread is left to itself. A new one while it is at
+                // work would take as much memory again, to come no further.
+                self.lost = self.worker.take().map(|worker| worker.thread);
                 Ok(Answer::Unknown(UnknownReason::TimeOut))
             }
         }
@@ -151,7 +193,7 @@ impl Worker {
         };
         let spawned = thread::Builder::new().name("z3".to_owned()).spawn(run);
         match spawned {
-            Ok(_) => Ok(Self { questions, answers }),
+            Ok(thread) => Ok(Self { questions, answers, thread }),
             Err(error) => {
                 Err(SolverError::Process { command: "z3".to_owned(), message: error.to_string() })
             }

@@ -48,7 +48,25 @@ fn a_session_ends_when_it_has_to() {
     let system = encoders::encode(&trace).expect("the trace can be encoded");
     let limits = Limits { time: Some(std::time::Duration::from_secs(600)), memory_mb: None };
     let started = std::time::Instant::now();
-    let mut session = OrderingSession::new(&trace, &system, limits).ending_at(Some(started));
+    let mut session = OrderingSession::until(&trace, &system, limits, Some(started));
     let answer = session.check(Goal::Fail, &[]).expect("an answer");
+    assert_eq!(answer, Outcome::Unknown(UnknownReason::TimeOut));
+    let linked = solver::Z3Session::new(&trace, &system, limits).expect("expressible");
+    let answer = linked.ending_at(Some(started)).check(Goal::Fail, &[]).expect("an answer");
+    assert_eq!(answer, Outcome::Unknown(UnknownReason::TimeOut));
+}
+
+/// Before its first question a session takes the system in, which takes long where there is much of it.
+#[test]
+fn a_session_that_did_not_take_its_system_in_knows_nothing() {
+    let trace = encoders::dsl::parse("t1: [w] W x 1\nt2: [r] R x -> a\nt2: fail a == 2")
+        .expect("it is well formed")
+        .trace;
+    let system = encoders::encode(&trace).expect("the trace can be encoded");
+    let session = |ends| OrderingSession::until(&trace, &system, Default::default(), ends);
+    let open = session(None).check(Goal::Fail, &[]).expect("an answer");
+    assert_eq!(open, Outcome::Unsat(Vec::new()));
+    let over = session(Some(std::time::Instant::now()));
+    let answer = { over }.check(Goal::Fail, &[]).expect("an answer");
     assert_eq!(answer, Outcome::Unknown(UnknownReason::TimeOut));
 }

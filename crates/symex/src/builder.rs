@@ -59,7 +59,7 @@ pub(crate) struct ThreadEvents {
 
 impl ThreadEvents {
     fn position(&self, number: u32) -> Option<usize> {
-        self.events.binary_search_by_key(&number, |event| event.index).ok()
+        place_of(&self.events, number, |event| event.index)
     }
 
     /// What the event of this number is called.
@@ -81,17 +81,26 @@ impl ThreadEvents {
 
     /// The condition with a number.
     pub fn condition_mut(&mut self, number: usize) -> Option<&mut PendingCondition> {
-        let at = self.conditions.binary_search_by_key(&number, |condition| condition.number);
-        self.conditions.get_mut(at.ok()?)
+        let at = place_of(&self.conditions, number, |condition| condition.number)?;
+        self.conditions.get_mut(at)
     }
 
     /// Has the thread no event between two conditions?
     pub fn at_once(&self, one: usize, other: usize) -> bool {
         let position = |number: usize| {
-            let at = self.conditions.binary_search_by_key(&number, |condition| condition.number);
-            at.ok().and_then(|at| self.conditions.get(at)).map(|condition| condition.position)
+            let at = place_of(&self.conditions, number, |condition| condition.number);
+            at.and_then(|at| self.conditions.get(at)).map(|condition| condition.position)
         };
         position(one).is_some_and(|at| position(other) == Some(at))
+    }
+}
+
+/// Where the entry with a number stands among those that are sorted by it. The last one is asked for most: to look for
+/// it among hundreds of thousands is to wait for memory at each step.
+fn place_of<T, N: Ord>(entries: &[T], number: N, of: impl Fn(&T) -> N) -> Option<usize> {
+    match entries.last() {
+        Some(last) if of(last) == number => Some(entries.len() - 1),
+        _ => entries.binary_search_by_key(&number, of).ok(),
     }
 }
 

@@ -12,11 +12,13 @@
 //! | [`HEAP`] | heap objects, one after the other |
 //! | [`MAPS`] | mappings, see [`crate::mappings`] |
 
+mod places;
+
 use crate::mappings::{MAPS, Mapped, Mappings};
+use places::Places;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 
-const PAGE: u64 = 4096;
 /// Objects are taken to be no larger: only a damaged log says so.
 const LARGEST: u64 = 1 << 32;
 
@@ -61,8 +63,7 @@ pub(crate) struct Heap {
     pub map_ordinals: FxHashMap<(usize, u64), usize>,
     /// (thread, how many allocations of that thread came before) to object.
     ordinals: FxHashMap<(usize, u64), usize>,
-    /// Page number to the objects that ever lay in it, by time of birth.
-    pages: FxHashMap<u64, Vec<usize>>,
+    places: Places,
     next_base: u64,
     /// (thread, how many of that thread came before) to a local variable's object.
     locals: FxHashMap<(usize, u64), usize>,
@@ -89,12 +90,7 @@ impl Heap {
         let size = size.min(LARGEST);
         let index = self.new_object(address, size, tsc);
         self.ordinals.insert((thread, ordinal), index);
-        let last = address.saturating_add(size.max(1) - 1);
-        for page in address / PAGE..=last / PAGE {
-            let here = self.pages.entry(page).or_default();
-            let at = here.partition_point(|&other| self.objects[other].birth <= tsc);
-            here.insert(at, index);
-        }
+        self.places.add(index, &self.objects);
         index
     }
 
@@ -161,14 +157,9 @@ impl Heap {
         if size <= object.size || size > most {
             return;
         }
-        let (address, old, birth) = (object.address, object.size, object.birth);
+        let old = object.size;
         object.size = size;
-        let last = |size: u64| address.saturating_add(size.max(1) - 1) / PAGE;
-        for page in last(old) + 1..=last(size) {
-            let here = self.pages.entry(page).or_default();
-            let at = here.partition_point(|&other| self.objects[other].birth <= birth);
-            here.insert(at, index);
-        }
+        self.places.extend(index, old, &self.objects);
     }
 
     /// A free; `ordinal` is its number in its thread. Gives the object freed.
@@ -211,29 +202,29 @@ impl Heap {
 
     /// The heap object that an access means, whether it lived then, and whether it was there by then.
     fn find_allocated(&self, address: u64, from: u64, to: u64) -> Option<(usize, bool, bool)> {
-        let here = self.pages.get(&(address / PAGE))?;
-        let holds = |index: &usize| {
-            let object = &self.objects[*index];
-            address.wrapping_sub(object.address) < object.size.max(1)
-        };
-        let born = here.partition_point(|&index| self.objects[index].birth <= to);
-        let mut candidates = here[..born].iter().rev().copied().filter(holds);
+        let holds = |index: &usize| self.holds(*index, address);
+        let mut candidates = self.places.born_by(address, to, &self.objects).filter(holds);
         let first = candidates.next();
         let lives = |&index: &usize| self.objects[index].death >= from;
         let living = first.filter(lives).or_else(|| candidates.find(lives));
-        let unborn = || here[born..].iter().copied().find(holds).map(|index| (index, false, false));
+        let unborn = || {
+            let mut later = self.places.born_after(address, to, &self.objects);
+            later.find(holds).map(|index| (index, false, false))
+        };
         let known = living.map(|index| (index, true, true));
         known.or(first.map(|index| (index, false, true))).or_else(unborn)
     }
 
+    fn holds(&self, index: usize, address: u64) -> bool {
+        let object = &self.objects[index];
+        address.wrapping_sub(object.address) < object.size.max(1)
+    }
+
     /// Have several objects had this address?
     pub fn is_reused(&self, address: u64) -> bool {
-        let holds = |&&index: &&usize| {
-            let object = &self.objects[index];
-            address.wrapping_sub(object.address) < object.size.max(1)
-        };
-        let here = self.pages.get(&(address / PAGE));
-        let allocated = here.map_or(0, |here| here.iter().filter(holds).take(2).count());
+        let holds = |index: &usize| self.holds(*index, address);
+        let allocated = self.places.born_by(address, u64::MAX, &self.objects).filter(holds);
+        let allocated = allocated.take(2).count();
         allocated + self.mappings.at(address).len() > 1
     }
 

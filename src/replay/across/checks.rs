@@ -185,7 +185,7 @@ fn explained(trace: &EventTrace, known: Schedule, end: Instant) -> Result<Explan
     let budget = || Instant::now() < until;
     let system = encoders::encode_within(trace, false, &budget).map_err(|error| text(&error))?;
     let limits = Limits { time: Some(PATIENCE), memory_mb: None };
-    let mut session = OrderingSession::new(trace, &system, limits).ending_at(Some(until));
+    let mut session = OrderingSession::until(trace, &system, limits, Some(until));
     let options =
         Options { alternates: FOUND, switch_work: 0, time: PATIENCE, ..Options::default() };
     let known = Model { schedule: known, ..Model::default() };

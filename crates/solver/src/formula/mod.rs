@@ -69,6 +69,15 @@ impl Mentioned {
 impl Formula {
     /// Prints the system of a trace.
     pub(crate) fn of(trace: &EventTrace, system: &ConstraintSystem) -> Result<Self, SolverError> {
+        Ok(Self::within(trace, system, usize::MAX)?.unwrap_or_default())
+    }
+
+    /// The same, `None` where the text would have more than so many bytes.
+    pub(crate) fn within(
+        trace: &EventTrace,
+        system: &ConstraintSystem,
+        most: usize,
+    ) -> Result<Option<Self>, SolverError> {
         let mut mentioned = Mentioned::default();
         let terms = system.constraints.iter().map(|constraint| &constraint.term);
         terms.chain(&system.failure).for_each(|term| mentioned.visit(term));
@@ -77,6 +86,9 @@ impl Formula {
         formula.declare(trace, system, &mentioned);
         let expressions = Expressions::define(trace, &mentioned.expressions, &mut formula)?;
         for constraint in system.written_out() {
+            if formula.text.len() > most {
+                return Ok(None);
+            }
             formula.comment(&constraint);
             formula.assert(&expressions, &[], &constraint.term, true);
         }
@@ -85,7 +97,7 @@ impl Formula {
             formula.assert(&expressions, &[goal_name(Goal::Fail)], failure, true);
             formula.assert(&expressions, &[goal_name(Goal::Pass)], failure, false);
         }
-        Ok(formula)
+        Ok((formula.text.len() <= most).then_some(formula))
     }
 
     fn declare(&mut self, trace: &EventTrace, system: &ConstraintSystem, mentioned: &Mentioned) {

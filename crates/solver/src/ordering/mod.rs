@@ -43,6 +43,8 @@ pub struct Work {
 
 /// After so many conflicts schedules that may fail are tried out.
 const PROBED: u64 = 300;
+/// The clock is looked at after so many constraints.
+const SELDOM: usize = 256;
 /// The part of a question's time that this may take.
 const PROBING: u32 = 8;
 
@@ -53,8 +55,10 @@ pub struct OrderingSession<'a> {
     limits: Limits,
     /// When all questions have to be over.
     ends: Option<Instant>,
-    /// None when no schedule exists at all.
+    /// None when no schedule exists at all, and when the time was up before the system was taken in.
     search: Option<Search<'a>>,
+    /// The time was up before the system was taken in.
+    is_cut: bool,
     /// φbug.
     failure: Option<Literal>,
     /// For what evaluation cannot settle.
@@ -72,6 +76,18 @@ impl<'a> OrderingSession<'a> {
     #[must_use]
     pub fn new(trace: &'a EventTrace, system: &'a ConstraintSystem, limits: Limits) -> Self {
         Self::with_eager(trace, system, limits, terms::EAGER)
+    }
+
+    /// The session, of which nothing is worked on any longer at `ends`, whatever the limits of its questions: neither a
+    /// question nor, before the first one, the system.
+    #[must_use]
+    pub fn until(
+        trace: &'a EventTrace,
+        system: &'a ConstraintSystem,
+        limits: Limits,
+        ends: Option<Instant>,
+    ) -> Self {
+        Self::made(trace, system, (limits, ends), terms::EAGER)
     }
 
     /// The session, with its two ways to decide taking turns from so many conflicts on. The answers
@@ -102,13 +118,6 @@ impl<'a> OrderingSession<'a> {
         self
     }
 
-    /// The session, of which no question is worked on any longer at this time, whatever its own limit.
-    #[must_use]
-    pub fn ending_at(mut self, ends: Option<Instant>) -> Self {
-        self.ends = ends;
-        self
-    }
-
     /// Like [`new`](Self::new), with the clauses about writes between reads and their sources there
     /// from the start when they are up to `eager` many. The answers are the same, apart from which
     /// schedule is found.
@@ -119,12 +128,22 @@ impl<'a> OrderingSession<'a> {
         limits: Limits,
         eager: usize,
     ) -> Self {
+        Self::made(trace, system, (limits, None), eager)
+    }
+
+    fn made(
+        trace: &'a EventTrace,
+        system: &'a ConstraintSystem,
+        (limits, ends): (Limits, Option<Instant>),
+        eager: usize,
+    ) -> Self {
         let mut session = Self {
             trace,
             system,
             limits,
-            ends: None,
+            ends,
             search: None,
+            is_cut: false,
             failure: None,
             fallback: None,
             patience: PATIENCE,
@@ -138,7 +157,18 @@ impl<'a> OrderingSession<'a> {
         let mut clauses = Clauses::new(&mut search, system, &trace.exprs, eager);
         let constraints = system.constraints.iter().map(|constraint| &constraint.term);
         let open = constraints.filter(|term| !matches!(term, Term::Before(..)));
-        let asserted = open.into_iter().try_for_each(|term| clauses.assert(term));
+        let is_over = |count: usize| {
+            count.is_multiple_of(SELDOM) && ends.is_some_and(|ends| Instant::now() >= ends)
+        };
+        let is_cut = &mut session.is_cut;
+        let open = open.enumerate().take_while(|(count, _)| {
+            *is_cut |= is_over(*count);
+            !*is_cut
+        });
+        let asserted = open.map(|(_, term)| term).try_for_each(|term| clauses.assert(term));
+        if session.is_cut {
+            return session;
+        }
         let failure = system.failure.as_ref().map(|failure| clauses.literal(failure)).transpose();
         let (Ok(()), Ok(failure)) = (asserted, failure) else { return session };
         search.prefer();
@@ -161,8 +191,17 @@ impl<'a> OrderingSession<'a> {
     ) -> Result<Outcome, SolverError> {
         let session = match self.fallback.take() {
             Some(session) => session,
-            None => Z3Session::new(self.trace, self.system, self.limits)?,
+            None => {
+                let session = Z3Session::of_usual_size(self.trace, self.system, self.limits)?;
+                let Some(session) = session else {
+                    tracing::debug!("too much for Z3");
+                    let why = "values that no order determines matter, and there are too many constraints on them";
+                    return Ok(Outcome::Unknown(UnknownReason::GaveUp(why.to_owned())));
+                };
+                session
+            }
         };
+        let session = session.ending_at(self.ends);
         self.fallback.insert(session).check_within(goal, orders, parts)
     }
 }
@@ -210,6 +249,9 @@ impl Session for OrderingSession<'_> {
         check_question(self.trace, self.system.failure.is_some(), goal, orders)?;
         let span = tracing::trace_span!("ordering", ?goal, orders = orders.len());
         let _guard = span.enter();
+        if self.is_cut {
+            return Ok(Outcome::Unknown(UnknownReason::TimeOut));
+        }
         let Some(search) = &mut self.search else { return Ok(Outcome::Unsat(Vec::new())) };
         let assumed: Vec<Literal> =
             orders.iter().map(|order| search.order(order.before.0, order.after.0)).collect();
