@@ -29,6 +29,7 @@ mod locks;
 mod lost;
 mod met;
 mod misdirected;
+mod namesakes;
 mod once;
 mod order;
 mod orders;

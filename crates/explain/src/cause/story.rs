@@ -2,6 +2,7 @@
 //! events the two have in another order.
 
 use super::accesses::Accesses;
+use super::namesakes::Namesakes;
 use super::words::{ADDRESS, without_indices};
 use super::{CauseEvent, Passing, sections};
 use crate::across::{Across, Flipped, Side};
@@ -53,6 +54,8 @@ pub(super) struct Story<'a> {
     passing_place: Vec<u32>,
     happens_before: HappensBefore,
     pub(super) known_accesses: Accesses,
+    namesakes: Namesakes,
+    namesakes_when_passing: Namesakes,
 }
 
 impl<'a> Story<'a> {
@@ -71,7 +74,18 @@ impl<'a> Story<'a> {
         let place = positions(failing.trace, &failing.schedule.order);
         let happens_before = HappensBefore::new(failing.trace, &failing.schedule.order);
         let known_accesses = Accesses::default();
-        Self { failing, root_cause, passing, place, passing_place, happens_before, known_accesses }
+        let (namesakes, namesakes_when_passing) = Default::default();
+        Self {
+            failing,
+            root_cause,
+            passing,
+            place,
+            passing_place,
+            happens_before,
+            known_accesses,
+            namesakes,
+            namesakes_when_passing,
+        }
     }
 
     pub(super) fn trace(&self) -> &'a EventTrace {
@@ -215,20 +229,16 @@ impl<'a> Story<'a> {
         if !is_inside(plain) {
             return Some(plain.to_owned());
         }
-        let same_place = |other: &&Event| match event.kind.object() {
-            Some(object) => other.kind.object() == Some(object),
-            None => {
-                let cells = cells_of(event);
-                !cells.is_empty() && cells_of(other).first() == cells.first()
-            }
-        };
         // Local variables of functions that were called one after the other share a place.
-        let known = match (id, self.passing) {
-            (CauseEvent::Passing(_), Passing::OtherPaths { .. }) => &self.passing_place,
-            _ => &self.place,
+        let (known, namesakes) = match (id, self.passing) {
+            (CauseEvent::Passing(_), Passing::OtherPaths { .. }) => {
+                (&self.passing_place, &self.namesakes_when_passing)
+            }
+            _ => (&self.place, &self.namesakes),
         };
         let place = |event: &Event| known.get(event.id.index()).copied().unwrap_or_default();
-        let others = trace.events.iter().filter(same_place).filter_map(|other| {
+        let others = namesakes.of(trace, event).iter().map(|id| trace.event(*id));
+        let others = others.filter_map(|other| {
             let name = trace.subject(other).map(outside_of_library)?;
             (!is_inside(name)).then(|| (place(other).abs_diff(place(event)), name))
         });
