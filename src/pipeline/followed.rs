@@ -220,6 +220,20 @@ impl Work<'_> {
         let mut evaluator = Evaluator::new(trace);
         let check = found.as_ref().map(|found| evaluator.check(&found.order, &recorded(trace)));
         tracing::info!(?check, "followed the recorded run");
+        if check == Some(Check::OffPath) {
+            let unmet = evaluator.unmet();
+            for condition in trace.conditions.iter().filter(|it| unmet.contains(&it.expr)).take(3) {
+                let vars = trace.exprs.variables(condition.expr);
+                let vars = vars.iter().take(4).map(|var| &trace.variables[var.index()]);
+                tracing::debug!(
+                    unmet = unmet.len(),
+                    kind = ?condition.kind,
+                    site = ?condition.site,
+                    vars = ?vars.collect::<Vec<_>>(),
+                    "does not hold along the recorded run"
+                );
+            }
+        }
         let found = found.filter(|_| check == Some(Check::Fails));
         Ok(found.filter(|found| !self.is_rejected(found)))
     }

@@ -9,6 +9,7 @@ pub mod display;
 pub mod evaluate;
 pub mod event;
 pub mod expr;
+mod fit;
 pub mod ids;
 mod library;
 pub mod names;
@@ -23,6 +24,7 @@ pub use event::{
     WritePart, WriteSource,
 };
 pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred};
+pub use fit::fit_inputs;
 pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 pub use points::{Passage, Point, Points};
 pub use schedule::{Schedule, ScheduleError};

@@ -193,7 +193,8 @@ pub struct Variable {
     pub width: u32,
     /// Where it comes from.
     pub origin: VariableOrigin,
-    /// The value it had in the recorded run, where the log tells.
+    /// The value it had in the recorded run, where the log tells; of an input one with which the recorded branches go as
+    /// they did, where they tell no more than that ([`fit_inputs`](crate::fit_inputs)).
     pub recorded: Option<u128>,
 }
 

@@ -464,6 +464,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
     engine.known = FxHashMap::default();
     let mut trace = engine.out.finish(engine.pool, threads, engine.failure);
     trace.forked = engine.recording.forked;
+    model::fit_inputs(&mut trace);
     if !engine.recording.common_clock || !is_sorted {
         trace.intervals.clear();
     }
