@@ -126,7 +126,7 @@ pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
 /// # Errors
 /// As [`execute`], and [`symex::SymexError::BudgetSpent`] when the budget was spent first.
 pub fn execute_within(recording: &Recording, budget: &Budget) -> Result<Execution, PipelineError> {
-    executed(recording, &symex::Options::default(), &|| budget.is_left())
+    executed(recording, &symex::Options::default(), budget)
 }
 
 /// The same with these options, as long as `is_left` says so.
@@ -138,7 +138,7 @@ pub fn execute_while(
     options: &symex::Options,
     is_left: &dyn Fn() -> bool,
 ) -> Result<Execution, PipelineError> {
-    executed(recording, options, is_left)
+    executed(recording, options, &is_left)
 }
 
 /// Executes the recording in this directory, and says for people what there is to do where the budget was spent first.
@@ -150,7 +150,7 @@ pub fn execute_trace(
     recording: &Recording,
     (options, budget): (&symex::Options, &Budget),
 ) -> Result<Execution, PipelineError> {
-    executed(recording, options, &|| budget.is_left()).map_err(|error| match error {
+    executed(recording, options, budget).map_err(|error| match error {
         PipelineError::Symex(symex::SymexError::BudgetSpent) => PipelineError::NotWalked {
             path: directory.to_owned(),
             failure: whole_manifest(directory)
@@ -164,10 +164,10 @@ pub fn execute_trace(
 fn executed(
     recording: &Recording,
     options: &symex::Options,
-    is_left: &dyn Fn() -> bool,
+    spending: &dyn symex::Spending,
 ) -> Result<Execution, PipelineError> {
     let _span = tracing::info_span!("symex", threads = recording.threads.len()).entered();
-    let execution = symex::execute_within(recording, options, is_left)?;
+    let execution = symex::execute_within(recording, options, spending)?;
     model::verify::verify(&execution.trace).map_err(PipelineError::Invalid)?;
     tracing::info!(
         events = execution.trace.events.len(),
@@ -313,6 +313,13 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         warnings.push(
             "where threads meet often and without calls, their order is hard to find; a run recorded \
              with `symbiosis record --readings=1` tells more of it"
+                .to_owned(),
+        );
+    }
+    if execution.report.not_looked_again {
+        warnings.push(
+            "the walk along the recorded run took so long that it was not looked whether memory that was freed, or a \
+             local variable that had ended, is to blame; more --timeout allows it"
                 .to_owned(),
         );
     }

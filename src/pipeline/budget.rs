@@ -12,11 +12,15 @@ const SELDOM: Duration = Duration::from_millis(20);
 const PART: (u64, u64) = (6, 10);
 /// Symbolic execution comes first, and without it there is nothing to solve.
 const PART_OF_WALK: (u64, u64) = (9, 10);
+/// There is ample time where so many times as much is left as was taken until now: walks that an answer does not need take as
+/// long again, and what comes behind them longer.
+const AMPLE: u32 = 3;
 const MIB: u64 = 1 << 20;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Budget {
+    began: Instant,
     deadline: Option<Instant>,
     /// The most bytes that the process may have; none where the system does not tell.
     most: Option<u64>,
@@ -52,14 +56,17 @@ impl Budget {
             Some(mib) => Some(u64::from(mib).saturating_mul(MIB)),
             None => available(),
         };
-        Self { deadline, most, looked: Cell::new(None), spent: Cell::new(None) }
+        let began = Instant::now();
+        Self { began, deadline, most, looked: Cell::new(None), spent: Cell::new(None) }
     }
 
     /// No more of the time than that from now on, and the same memory.
     pub(super) fn part(&self, time: Duration) -> Self {
-        let part = Instant::now() + time;
+        let began = Instant::now();
+        let part = began + time;
         let deadline = self.deadline.map_or(part, |deadline| deadline.min(part));
         Self {
+            began,
             deadline: Some(deadline),
             most: self.most,
             looked: Cell::new(None),
@@ -100,6 +107,19 @@ impl Budget {
     }
 }
 
+impl symex::Spending for Budget {
+    fn is_left(&self) -> bool {
+        Budget::is_left(self)
+    }
+
+    fn is_ample(&self) -> bool {
+        let Some(deadline) = self.deadline else { return self.is_left() };
+        let now = Instant::now();
+        let left = deadline.saturating_duration_since(now);
+        left >= now.duration_since(self.began) * AMPLE && self.is_left()
+    }
+}
+
 /// How many bytes of memory are available, by `/proc/meminfo`.
 fn available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -130,6 +150,17 @@ mod tests {
         let enough = Budget::new(None, None);
         assert!((0..100).all(|_| enough.is_left()));
         assert!(Budget::of_walk(None, None).most >= enough.most);
+    }
+
+    #[test]
+    fn there_is_ample_time_at_the_beginning_alone() {
+        use symex::Spending;
+        let hour = Duration::from_secs(3600);
+        let mut budget = Budget::new(Some(Instant::now() + hour), None);
+        assert!(budget.is_ample() && Budget::new(None, None).is_ample());
+        budget.deadline = Some(budget.began + hour);
+        budget.began -= hour / 2;
+        assert!(!budget.is_ample() && budget.is_left());
     }
 
     #[test]

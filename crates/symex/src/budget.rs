@@ -9,6 +9,24 @@ use std::cell::Cell;
 /// So many steps of a walk are between two questions: some milliseconds.
 const STEPS: u32 = 1 << 14;
 
+/// What an execution may take, by who knows the clock and the memory.
+pub trait Spending {
+    /// Is there anything left to spend?
+    fn is_left(&self) -> bool;
+
+    /// Is there so much left that walks may be made which an answer does not need, each as long as all that was walked until
+    /// now?
+    fn is_ample(&self) -> bool {
+        self.is_left()
+    }
+}
+
+impl<F: Fn() -> bool> Spending for F {
+    fn is_left(&self) -> bool {
+        self()
+    }
+}
+
 /// The options, and the question whether there is anything left to spend.
 pub(crate) struct Limits<'r> {
     pub options: &'r Options,
@@ -23,7 +41,7 @@ pub(crate) struct Limits<'r> {
     pub watcher: Option<u64>,
     /// Where the walk of a thread ends that only watched whether the run gets on.
     pub last_wait: Option<LastWait>,
-    is_left: &'r dyn Fn() -> bool,
+    spending: &'r dyn Spending,
     /// Steps until the next question, over all walks.
     until: Cell<u32>,
     spent: Cell<bool>,
@@ -31,7 +49,7 @@ pub(crate) struct Limits<'r> {
 
 impl<'r> Limits<'r> {
     /// `is_left` is asked every so many steps; once it says no, every walk ends.
-    pub fn new(recording: &Recording, options: &'r Options, is_left: &'r dyn Fn() -> bool) -> Self {
+    pub fn new(recording: &Recording, options: &'r Options, spending: &'r dyn Spending) -> Self {
         Self {
             options,
             failure: recording.failure.clone(),
@@ -39,7 +57,7 @@ impl<'r> Limits<'r> {
             failed_by: None,
             watcher: None,
             last_wait: None,
-            is_left,
+            spending,
             until: Cell::new(STEPS),
             spent: Cell::new(false),
         }
@@ -49,7 +67,7 @@ impl<'r> Limits<'r> {
     pub fn of_hang(
         recording: &Recording,
         noticed: Noticed,
-        (options, is_left): (&'r Options, &'r dyn Fn() -> bool),
+        (options, spending): (&'r Options, &'r dyn Spending),
     ) -> Self {
         let kind = RecordedFailureKind::TimedOut;
         let failure = RecordedFailure { kind, thread_serial: 0, message: String::new() };
@@ -58,7 +76,7 @@ impl<'r> Limits<'r> {
             stuck: true,
             watcher: Some(noticed.watcher),
             last_wait: noticed.last_wait,
-            ..Self::new(recording, options, is_left)
+            ..Self::new(recording, options, spending)
         }
     }
 
@@ -69,7 +87,7 @@ impl<'r> Limits<'r> {
             Some(until) => self.until.set(until),
             None => {
                 self.until.set(STEPS);
-                if !(self.is_left)() {
+                if !self.spending.is_left() {
                     self.spent.set(true);
                 }
             }
@@ -80,6 +98,11 @@ impl<'r> Limits<'r> {
     /// So many steps were made.
     pub fn steps(&self, count: u32) {
         self.until.set(self.until.get().saturating_sub(count));
+    }
+
+    /// See [`Spending::is_ample`].
+    pub fn is_ample(&self) -> bool {
+        self.spending.is_ample()
     }
 
     /// Fails when everything was spent: what was walked until then is no whole run.
@@ -95,7 +118,7 @@ impl<'r> Limits<'r> {
     /// # Errors
     /// [`SymexError::BudgetSpent`].
     pub fn ask(&self) -> Result<(), SymexError> {
-        if !(self.is_left)() {
+        if !self.spending.is_left() {
             self.spent.set(true);
         }
         self.check()

@@ -1,7 +1,7 @@
 //! The passes, one after the other.
 
 use crate::access::Stamp;
-use crate::budget::Limits;
+use crate::budget::{Limits, Spending};
 use crate::builder::Builder;
 use crate::cells::SharedCells;
 use crate::channels::Channels;
@@ -42,23 +42,23 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
     execute_within(recording, options, &|| true)
 }
 
-/// The same, as long as `is_left` says that there is something left to spend. It is asked every few milliseconds.
+/// The same, as long as there is something left to spend. That is asked every few milliseconds.
 ///
 /// # Errors
-/// As [`execute`], and [`SymexError::BudgetSpent`] once `is_left` says no.
+/// As [`execute`], and [`SymexError::BudgetSpent`] once there is nothing left.
 pub fn execute_within(
     recording: &Recording,
     options: &Options,
-    is_left: &dyn Fn() -> bool,
+    spending: &dyn Spending,
 ) -> Result<Execution, SymexError> {
     if recording.threads.is_empty() {
         return Err(SymexError::NoThreads);
     }
-    let mut limits = Limits::new(recording, options, is_left);
+    let mut limits = Limits::new(recording, options, spending);
     let image = Image::new(recording)?;
     let (execution, found) = walk(recording, &limits, &image)?;
     if let Some(noticed) = found.noticed {
-        return of_hang(recording, noticed, (options, is_left), execution);
+        return of_hang(recording, noticed, (options, spending), execution);
     }
     if found.failed_by.is_some() {
         tracing::debug!(failed_by = ?found.failed_by, "the run went on");
@@ -81,7 +81,7 @@ struct Found {
 fn of_hang(
     recording: &Recording,
     noticed: Noticed,
-    budget: (&Options, &dyn Fn() -> bool),
+    budget: (&Options, &dyn Spending),
     execution: Execution,
 ) -> Result<Execution, SymexError> {
     tracing::debug!(?noticed, "the run had hung before it failed");
@@ -147,9 +147,16 @@ fn walk<'r>(
         leave_out = LeaveOut::Reads;
         engine = symbolic(learned, leave_out)?;
     }
+    let suspects = !engine.lifetime.locals.is_empty()
+        || !engine.lifetime.freed.found.is_empty()
+        || engine.lifetime.outlived.is_asked();
+    // A check that failed seldom tells of such; a crash does.
+    let looks_again = engine.has_crashed() || !suspects || limits.is_ample();
     // What a local variable held is freed with it.
     if let Some(better) = with_lost(&engine, &symbolic, &order, leave_out)? {
         engine = better;
+    } else if !looks_again {
+        tracing::debug!("no time to look for what was used when it had ended");
     } else if !engine.lifetime.locals.is_empty()
         && let Some(better) = with_locals(&engine, &order, leave_out)?
     {
@@ -171,6 +178,7 @@ fn walk<'r>(
     let numbering = engine.out.numbering();
     let owners = engine.owners();
     let mut execution = collect(engine, image);
+    execution.report.not_looked_again = !looks_again;
     hang.apply(&mut execution.trace, &numbering);
     lifetime.apply(&mut execution.trace, &numbering);
     lifetime.keep_alive(&mut execution.trace, &numbering, &owners);
@@ -456,6 +464,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
             .and_then(|(t, site)| Some((names.get(t)?.to_string(), site))),
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
         ended_by: None,
+        not_looked_again: false,
     };
     std::mem::take(&mut engine.containers).rename(&mut engine.out);
     let is_sorted = engine.learned.stamps.iter().all(|stamps| Stamp::are_sorted(stamps));

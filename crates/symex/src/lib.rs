@@ -111,6 +111,7 @@ mod tries;
 mod value;
 mod words;
 
+pub use budget::Spending;
 pub use execute::{execute, execute_within};
 pub use inputs::Input;
 pub use own::OwnUse;

@@ -181,6 +181,9 @@ pub struct Report {
     pub timed_out: bool,
     /// Of a run that hung, which is what `trace.failure` tells, and which something else then ended.
     pub ended_by: Option<EndedBy>,
+    /// The walk took so long that it was not looked whether a check failed because of memory that had been freed, or of local
+    /// variables that had ended.
+    pub not_looked_again: bool,
 }
 
 /// How a run that hung was ended: by a check of the program's own, a watchdog, an alarm.

@@ -690,7 +690,7 @@ fn a_value_that_comes_from_others_in_many_ways_is_followed_back() {
 fn a_walk_ends_when_the_budget_does() {
     let recording = counter(true);
     let within = |is_left: &dyn Fn() -> bool| {
-        execute_within(&recording, &Options::default(), is_left).map(|execution| execution.trace)
+        execute_within(&recording, &Options::default(), &is_left).map(|execution| execution.trace)
     };
     assert!(matches!(within(&|| false), Err(SymexError::BudgetSpent)));
     let whole = execute(&recording, &Options::default()).expect("walks").trace;

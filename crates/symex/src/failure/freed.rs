@@ -66,6 +66,11 @@ impl Engine<'_> {
         self.recording.common_clock && kind.is_some_and(fits)
     }
 
+    /// Did the program crash, so that memory which was misused is as likely to be to blame as anything else?
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.limits.failure.as_ref().is_some_and(|failure| ends_in_crash(failure.kind))
+    }
+
     /// An access to an object, and when that was freed: may the thread have come too late?
     pub(crate) fn note_use_of_freed(&mut self, t: usize, object: usize, taken: bool) {
         let Some((thread, time)) = self.learned.heap.objects[object].freed else { return };
