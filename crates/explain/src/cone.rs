@@ -102,7 +102,7 @@ impl Cone {
     pub(crate) fn contains(&self, trace: &EventTrace, conflict: &ConflictOrder) -> bool {
         let (before, after) = (conflict.order.before, conflict.order.after);
         conflict.kind == OrderKind::Failure
-            || self.cells.iter().any(|&cell| {
+            || cells_of(trace, before).filter(|cell| self.cells.contains(cell)).any(|cell| {
                 let (a, b) = (self.touches(trace, before, cell), self.touches(trace, after, cell));
                 a.max(b) == Touch::Writes && a.min(b) != Touch::No
             })
@@ -134,6 +134,13 @@ impl Cone {
         }
         Touch::No
     }
+}
+
+/// What the event reads and writes: few cells beside those that the failure may depend on.
+fn cells_of(trace: &EventTrace, event: EventId) -> impl Iterator<Item = CellId> {
+    let kind = &trace.event(event).kind;
+    let written = kind.writes().iter().map(|part| part.cell);
+    kind.reads().iter().map(|part| part.cell).chain(written)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

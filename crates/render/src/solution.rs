@@ -437,7 +437,8 @@ pub struct Stats {
 impl Solution {
     /// Is the cause no more than a possible one? What is taken from a schedule that the program did not follow may be
     /// wrong, a run which was ended while it went on might have come to its end, and where the program fails with
-    /// other orders, too, the sentence may be beside the point.
+    /// other orders, too, the sentence may be beside the point. So it may be where its orders were only proposed, and neither a
+    /// schedule that passes nor a run vouches for them.
     #[must_use]
     pub fn doubts_cause(&self) -> bool {
         // Neither of these says of an order that it is to blame.
@@ -447,7 +448,9 @@ impl Solution {
             return false;
         }
         let still_running = self.failure.as_ref().is_some_and(|it| it.kind == STILL_RUNNING);
-        still_running || cause.in_vain || self.replay == Replay::Diverged
+        let proposed = self.root_cause.as_ref().is_some_and(|it| it.proposed);
+        let unvouched = proposed && self.alternates.is_empty() && self.replay == Replay::NotRun;
+        still_running || cause.in_vain || self.replay == Replay::Diverged || unvouched
     }
 
     /// Does the cause say that there was no other thread yet when the run failed?

@@ -448,6 +448,13 @@ mod tests {
         solution.cause.as_mut().expect("a cause").in_vain = true;
         let text = to_text(&solution, TextOptions::default());
         assert!(text.starts_with("possible cause: "), "{text}");
+        let mut proposed = lost_update();
+        proposed.alternates.clear();
+        proposed.replay = Replay::NotRun;
+        assert!(to_text(&proposed, TextOptions::default()).starts_with("cause: "));
+        proposed.root_cause.as_mut().expect("a root cause").proposed = true;
+        let text = to_text(&proposed, TextOptions::default());
+        assert!(text.starts_with("possible cause: "), "{text}");
         // That there was nobody else is known whatever a run came to.
         solution.cause.as_mut().expect("a cause").case = Some("one-thread".to_owned());
         assert!(to_text(&solution, TextOptions::default()).starts_with("cause: "));
