@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn an_input_has_a_value_with_which_the_branches_go_as_they_did() {
-        let mut trace = EventTrace::default();
-        trace.variables = (0..6).map(|id| variable(id, VariableOrigin::Input)).collect();
+        let variables = (0..6).map(|id| variable(id, VariableOrigin::Input)).collect();
+        let mut trace = EventTrace { variables, ..EventTrace::default() };
         let vars: Vec<ExprId> = (0..6).map(|id| trace.exprs.var(VarId(id), 8)).collect();
         let [zero, five, nine] = [0, 5, 9].map(|value| trace.exprs.constant(8, value));
         let is_zero = trace.exprs.eq(vars[0], zero);
