@@ -366,18 +366,23 @@ fn what_damaged_the_heap_is_explained_and_not_the_damage() {
     assert!(fixed.stdout().contains("`given->count`"), "{}", fixed.stdout());
 }
 
+/// Builds and records a program of `tests/programs`, and gives what `solve` says of it.
+fn said_of(program: &str, compiler: &[&str], record: &[&str]) -> String {
+    let workspace = Workspace::new(&format!("solve-said-{program}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = compiler.iter().copied().chain(["-pthread", source, "-o", "program"]);
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "-o", "run.trace"].iter().chain(record).copied();
+    workspace.symbiosis(record.chain(["--", "./program"])).expect_code(SUCCESS);
+    workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout()
+}
+
 /// The run hangs at a mutex that no thread has, which is no matter of any order of what was recorded.
 #[test]
 fn a_lock_in_freed_memory_is_told_by_the_free() {
-    let workspace = Workspace::new("solve-freed-lock");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/freed_lock.cc");
-    let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["c++", "-g", "-O1", "-pthread", source, "-o", "program"];
-    workspace.symbiosis(compile).expect_code(SUCCESS);
-    let record = ["record", "--until-failure", "1", "--timeout", "2"];
-    let record = record.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(record).expect_code(SUCCESS);
-    let said = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+    let record = ["--until-failure", "1", "--timeout", "2"];
+    let said = said_of("freed_lock.cc", &["c++", "-g", "-O1"], &record);
     for part in [
         "cause: t0.2 freed what `mailbox` had pointed to (freed_lock.cc:38) between t0.1's read of that pointer",
         "read mailbox->lock",
@@ -390,15 +395,8 @@ fn a_lock_in_freed_memory_is_told_by_the_free() {
 /// The same of one in a stack, where something else lies by then.
 #[test]
 fn a_lock_that_was_a_local_variable_is_told_by_its_end_where_the_run_hangs() {
-    let workspace = Workspace::new("solve-gone-lock");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/gone_lock.c");
-    let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
-    workspace.symbiosis(compile).expect_code(SUCCESS);
-    let record = ["record", "--until-failure", "1", "--timeout", "2"];
-    let record = record.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(record).expect_code(SUCCESS);
-    let said = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+    let record = ["--until-failure", "1", "--timeout", "2"];
+    let said = said_of("gone_lock.c", &["cc", "-g", "-O1"], &record);
     for part in [
         "cause: t0 left the scope of `lock` in `start` (gone_lock.c:24) before t0.1 asked for `lock` (gone_lock.c:11)",
         "failure: hang: t0.1 waits for *lock, which nobody has",
@@ -413,15 +411,9 @@ fn a_lock_that_was_a_local_variable_is_told_by_its_end_where_the_run_hangs() {
 /// variable that an order of events could be about.
 #[test]
 fn a_check_of_undefined_behaviour_is_told_where_it_failed() {
-    let workspace = Workspace::new("solve-sanitized");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sanitized.cc");
-    let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["c++", "-g", "-O1", "-std=c++17", "-fsanitize=undefined"];
-    let compile = compile.into_iter().chain(["-fno-sanitize-recover=all", "-pthread", source]);
-    workspace.symbiosis(compile.chain(["-o", "program"])).expect_code(SUCCESS);
-    let record = ["record", "--noise", "--until-failure", "1000", "-o", "run.trace"];
-    workspace.symbiosis(record.into_iter().chain(["--", "./program"])).expect_code(SUCCESS);
-    let said = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+    let checks = ["-fsanitize=undefined", "-fno-sanitize-recover=all"];
+    let compiler = [&["c++", "-g", "-O1", "-std=c++17"][..], &checks].concat();
+    let said = said_of("sanitized.cc", &compiler, &["--noise", "--until-failure", "1000"]);
     for part in [
         "`shapes` (sanitized.cc:40)",
         "sanitized.cc:41:16 in look, thread t0.2",

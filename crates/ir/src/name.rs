@@ -175,14 +175,7 @@ pub fn argument_part(
     (argument, offset): (usize, u64),
     want: Part,
 ) -> Option<String> {
-    let called = function.instructions.get(call.index())?.kind.as_call()?;
-    let address = *called.args.get(argument)?;
-    let want = match want {
-        Part::Bytes(bytes) => Want::Access(bytes),
-        Part::Object(bytes) => Want::Object(bytes),
-    };
-    let offset = i64::try_from(offset).ok()?;
-    let place = Namer::new(module, function, call).place_behind(address, offset, want)?;
+    let (place, want) = part(module, function, call, (argument, offset), want)?;
     place.finish(module, want).map(|named| named.text)
 }
 
@@ -195,18 +188,28 @@ pub fn argument_part_of_program(
     (argument, offset): (usize, u64),
     want: Part,
 ) -> Option<String> {
+    let (place, want) = part(module, function, call, (argument, offset), want)?;
+    let place = Some(place).filter(|place| !place.is_librarys())?;
+    place.finish(module, want).map(|named| named.text)
+}
+
+/// What lies so many bytes behind where an argument of a call points to, and what is wanted of it.
+fn part(
+    module: &Module,
+    function: &Function,
+    call: InstId,
+    (argument, offset): (usize, u64),
+    want: Part,
+) -> Option<(Place, Want)> {
     let called = function.instructions.get(call.index())?.kind.as_call()?;
-    let wanted = match want {
+    let address = *called.args.get(argument)?;
+    let want = match want {
         Part::Bytes(bytes) => Want::Access(bytes),
         Part::Object(bytes) => Want::Object(bytes),
     };
-    let behind = i64::try_from(offset).ok()?;
-    let namer = Namer::new(module, function, call);
-    let place = namer.place_behind(*called.args.get(argument)?, behind, wanted)?;
-    if place.is_librarys() {
-        return None;
-    }
-    argument_part(module, function, call, (argument, offset), want)
+    let offset = i64::try_from(offset).ok()?;
+    let place = Namer::new(module, function, call).place_behind(address, offset, want)?;
+    Some((place, want))
 }
 
 /// As [`argument_part`], in the words of one of the functions that the call stands in: 0 is the innermost one that was

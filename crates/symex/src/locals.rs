@@ -94,6 +94,12 @@ pub(crate) struct Ended {
     name: Option<String>,
 }
 
+/// The thread in whose stack an internal address lies.
+pub(crate) fn owner_of_stack(internal: u64) -> Option<usize> {
+    let is_in_stack = (USER_END << 1..PRIVATE).contains(&internal);
+    is_in_stack.then(|| (internal >> 48) as usize - 1)
+}
+
 impl Engine<'_> {
     /// A thread uses an address: is it the failing one, or is the address in that one's stack?
     pub(crate) fn note_use_of_local(
@@ -102,9 +108,8 @@ impl Engine<'_> {
         pointer: Option<Scalar>,
         (address, internal): (u64, Option<u64>),
     ) {
-        let stacks = USER_END << 1..PRIVATE;
-        let Some(internal) = internal.filter(|internal| stacks.contains(internal)) else { return };
-        let owner = (internal >> 48) as usize - 1;
+        let Some(internal) = internal else { return };
+        let Some(owner) = owner_of_stack(internal) else { return };
         if owner == t || !self.symbolic() {
             return;
         }

@@ -606,7 +606,9 @@ mod tests {
         let is_wake = |event: &&Event| matches!(event.kind, EventKind::Wake { .. });
         let wake = parsed.trace.events.iter().find(is_wake).expect("a wait").id;
         parsed.trace.events[wake.index()].stack = vec![site("buffer.rs", 34)].into();
-        let EventKind::Wake { began, .. } = parsed.trace.event(wake).kind else { return };
+        let EventKind::Wake { began, .. } = parsed.trace.event(wake).kind else {
+            panic!("it is a wait")
+        };
         let events = ["rest", "look", "take"].map(|label| parsed.event(label));
         let own = |thread: usize| parsed.trace.threads[thread].events.clone();
         let (first, [a, b]) = (own(0), [1, 2].map(own));

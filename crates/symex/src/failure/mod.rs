@@ -64,7 +64,7 @@ impl<'r> Engine<'r> {
 
     /// Ends the thread with the failure. `condition` of `None` does not depend on shared data.
     fn fail(&mut self, t: usize, kind: FailureKind, condition: Option<ExprId>) -> Stop {
-        let lost = self.lost_message(t);
+        let lost = (kind == FailureKind::Hang).then(|| self.lost_message(t));
         self.note_request(t);
         self.note_gone_lock(t);
         self.release_all(t);
@@ -82,7 +82,7 @@ impl<'r> Engine<'r> {
             FailureKind::Abort if pure => {
                 message = Some("a pure virtual function was called".to_owned());
             }
-            FailureKind::Hang => message = Some(lost),
+            FailureKind::Hang => message = lost,
             FailureKind::User if self.reached_line().is_some() => {
                 message = message.map(|place| format!("reached {place}"));
             }

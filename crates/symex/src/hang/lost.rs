@@ -8,7 +8,7 @@
 use super::graph::Graph;
 use super::{Waiting, Waits};
 use crate::engine::Engine;
-use crate::heap::{PRIVATE, USER_END};
+use crate::locals::owner_of_stack;
 use crate::sync::never_waits;
 
 /// In what memory an object lies that a thread waits for.
@@ -31,10 +31,9 @@ impl Engine<'_> {
         if heap.at_internal(internal).is_some_and(|object| !heap.is_local(object)) {
             return Memory::Heap;
         }
-        let in_stack = (USER_END << 1..PRIVATE).contains(&internal);
-        match in_stack && (internal >> 48) as usize != t + 1 {
-            true => Memory::Stack,
-            false => Memory::Other,
+        match owner_of_stack(internal) {
+            Some(owner) if owner != t => Memory::Stack,
+            _ => Memory::Other,
         }
     }
 
