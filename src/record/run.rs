@@ -470,7 +470,7 @@ fn wait(
             recorded.into_iter().chain([child.id()]).collect()
         };
         let late = limit.as_mut().is_some_and(|limit| limit.is_up(Instant::now(), &processes));
-        let long = || options.most_bytes.is_some_and(|most| stream_bytes(directory) > most);
+        let long = || options.most_bytes.is_some_and(|most| bytes_behind_windows(directory) > most);
         let mut is_stuck =
             || stuck.as_mut().is_some_and(|stuck| stuck.seen(child.id(), Instant::now()));
         if timed_out {
@@ -505,8 +505,19 @@ fn wait(
 
 /// How much a run has logged.
 fn stream_bytes(directory: &Path) -> u64 {
+    stream_lengths(directory).sum()
+}
+
+/// The same without the window at each file's end, which is as long as it is whether anything was written there or not: thousands
+/// of threads have hundreds of megabytes of them.
+fn bytes_behind_windows(directory: &Path) -> u64 {
+    let window = trace_format::layout::STREAM_WINDOW as u64;
+    stream_lengths(directory).map(|length| length.saturating_sub(window)).sum()
+}
+
+fn stream_lengths(directory: &Path) -> impl Iterator<Item = u64> {
     let files = std::fs::read_dir(directory.join(files::THREADS)).into_iter().flatten().flatten();
-    files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
+    files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len())
 }
 
 /// What tells whether a program gets on.
