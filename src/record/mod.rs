@@ -6,6 +6,7 @@ mod fail_at;
 mod fail_if;
 mod input;
 mod interrupts;
+mod logged;
 mod names;
 mod noise;
 mod openmp;

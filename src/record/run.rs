@@ -2,6 +2,7 @@
 
 use crate::record::children::{Family, Found};
 use crate::record::fail_if::{self, Spool};
+use crate::record::logged::{bytes_behind_windows, stream_bytes};
 use crate::record::noise::{REPORT_FILE, take_steps};
 use crate::record::openmp;
 use crate::record::stuck::Stuck;
@@ -501,23 +502,6 @@ fn wait(
     }
     ended_here.note_running(limit, grew.then(|| child.id()));
     Ok((status, ended_here))
-}
-
-/// How much a run has logged.
-fn stream_bytes(directory: &Path) -> u64 {
-    stream_lengths(directory).sum()
-}
-
-/// The same without the window at each file's end, which is as long as it is whether anything was written there or not: thousands
-/// of threads have hundreds of megabytes of them.
-fn bytes_behind_windows(directory: &Path) -> u64 {
-    let window = trace_format::layout::STREAM_WINDOW as u64;
-    stream_lengths(directory).map(|length| length.saturating_sub(window)).sum()
-}
-
-fn stream_lengths(directory: &Path) -> impl Iterator<Item = u64> {
-    let files = std::fs::read_dir(directory.join(files::THREADS)).into_iter().flatten().flatten();
-    files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len())
 }
 
 /// What tells whether a program gets on.
