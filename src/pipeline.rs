@@ -14,6 +14,7 @@ mod not_walked;
 mod noticed;
 mod replayed;
 mod semaphores;
+mod shorter;
 mod still_running;
 mod watched;
 mod window;
@@ -32,6 +33,7 @@ use encoders::models::tso::Late;
 use late_writes::Sought;
 use render::Solution;
 use replayed::Replayed;
+use shorter::Shorter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use symex::{Execution, GapKind, Recording, ThreadReport};
@@ -185,15 +187,44 @@ fn executed(
 /// When the trace cannot be read, records no failure, or a stage breaks. "No schedule" and "out of
 /// time" are answers.
 pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, PipelineError> {
-    let start = Instant::now();
-    let watched = explained_trace(directory);
-    if watched != directory {
+    let watched = watched::trace(directory);
+    if let Some(watched) = watched {
         return solve_watched(directory, &watched, options);
     }
+    let answer = solve_this(directory, options, true)?;
+    // What is kept of an earlier answer is not what this one is about.
+    if answer.walked && answer.trace == directory {
+        watched::forget(&directory.join(shorter::DIRECTORY))?;
+    }
+    Ok(answer)
+}
+
+/// Solves the trace of this run. `may_shorten`: where it is too long, a shorter one with the same failure is explained.
+fn solve_this(
+    directory: &Path,
+    options: &SolveOptions,
+    may_shorten: bool,
+) -> Result<Answer, PipelineError> {
+    let start = Instant::now();
     let deadline = start.checked_add(options.time);
     let loaded = load(directory)?;
     let budget = Budget::of_walk(deadline, options.memory_mb);
-    let mut execution = match execute_within(&loaded.recording, &budget) {
+    let shorter = match may_shorten {
+        true => Shorter::new(directory, &loaded, options, deadline)?,
+        false => None,
+    };
+    let walked = match &shorter {
+        Some(shorter) => {
+            let beside = shorter.beside(&budget);
+            let walked = executed(&loaded.recording, &symex::Options::default(), &beside);
+            if let Some(answer) = beside.into_found()? {
+                return Ok(answer);
+            }
+            walked
+        }
+        None => execute_within(&loaded.recording, &budget),
+    };
+    let mut execution = match walked {
         Ok(execution) => execution,
         Err(PipelineError::Symex(symex::SymexError::BudgetSpent)) => {
             return Ok(not_walked::answer(directory, &loaded, &budget, start.elapsed()));
@@ -208,6 +239,35 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         return Err(unsolvable(directory, &loaded.recording, &execution));
     }
     let deadline = still_running::deadline(&execution, deadline, options.time);
+    let explained =
+        |deadline| explain_walked(directory, &loaded, &execution, (options, deadline), symex);
+    let long =
+        shorter.as_ref().and_then(|shorter| Some((shorter, shorter.first_until(&execution)?)));
+    let Some((shorter, first)) = long else { return explained(deadline) };
+    let begun = Instant::now();
+    let answer = explained(Some(first))?;
+    let unknown = answer.solution.verdict == render::solution::Verdict::Unknown;
+    if !(unknown && answer.cut_short || is_diverged(answer.failing.replay)) {
+        return Ok(answer);
+    }
+    if let Some(shorter) = shorter.answer()? {
+        return Ok(shorter);
+    }
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    match left.is_none_or(|left| left > begun.elapsed()) {
+        true => explained(deadline),
+        false => Ok(answer),
+    }
+}
+
+/// Explains the failure of a run that was walked.
+fn explain_walked(
+    directory: &Path,
+    loaded: &Loaded,
+    execution: &Execution,
+    (options, deadline): (&SolveOptions, Option<Instant>),
+    symex: Duration,
+) -> Result<Answer, PipelineError> {
     let timing = Timing { symex, ..Timing::default() };
     let clock = explain::Clock::default();
     let mut work = Work {
@@ -224,24 +284,24 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         followed: None,
         may_be_freed: false,
     };
-    let likely = watched::is_likely(&loaded, &execution, &work)?;
-    if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, false)? {
+    let likely = watched::is_likely(loaded, execution, &work)?;
+    if likely && let Some(answer) = by_freed_memory(directory, loaded, execution, &work, false)? {
         return Ok(answer);
     }
-    work.may_be_freed = watched::is_possible(&loaded, &execution, true);
-    let mut replayed = with_late_writes(directory, &execution, &mut work)?;
+    work.may_be_freed = watched::is_possible(loaded, execution, true);
+    let mut replayed = with_late_writes(directory, execution, &mut work)?;
     let diverged = is_diverged(replayed.0.failing.replay);
     let at_once = std::mem::take(&mut work.may_be_freed) && diverged;
     if at_once {
         // The recorded order was tried before where that was likely.
         let answer = match likely {
-            true => by_other_run(directory, &execution, &work)?,
-            false => by_freed_memory(directory, &loaded, &execution, &work, true)?,
+            true => by_other_run(directory, execution, &work)?,
+            false => by_freed_memory(directory, loaded, execution, &work, true)?,
         };
         if let Some(answer) = answer {
             return Ok(answer);
         }
-        replayed = with_late_writes(directory, &execution, &mut work)?;
+        replayed = with_late_writes(directory, execution, &mut work)?;
     }
     let (replayed, late, sought_late) = replayed;
     let Replayed { mut explained, failing, notes, mut alternates, across } = replayed;
@@ -250,14 +310,14 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     let no_order = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
     // Where something else might have been to blame, the first look was not to the end.
     let is_open = !(likely || at_once) || no_order || (likely && diverged);
-    if !settled && watched::is_possible(&loaded, &execution, no_order || diverged) {
+    if !settled && watched::is_possible(loaded, execution, no_order || diverged) {
         let no_order = no_order || diverged;
         let again = match is_open {
-            true => by_freed_memory(directory, &loaded, &execution, &work, no_order)?,
+            true => by_freed_memory(directory, loaded, execution, &work, no_order)?,
             false => None,
         };
         let other = match again {
-            None if no_order && !(likely && at_once) => by_other_run(directory, &execution, &work)?,
+            None if no_order && !(likely && at_once) => by_other_run(directory, execution, &work)?,
             again => again,
         };
         if let Some(answer) = other {
@@ -275,7 +335,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         cuts.any(|cut| matches!(cut.reason, explain::CutReason::Limit(_)) == limit)
     };
     let (cut_short, broke) = (ended(true) || failing.out_of_time, ended(false));
-    let mut warnings = loaded.warnings;
+    let mut warnings = loaded.warnings.clone();
     warnings.extend(match &execution.report.ended_by {
         Some(ended) => Some(noticed::note(ended)),
         None => loaded.recording.failure.as_ref().and_then(noticed::of_unknown),
@@ -324,10 +384,10 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         );
     }
     if !loaded.watches_heap {
-        warnings.extend(used_after_free(&execution));
+        warnings.extend(used_after_free(execution));
     }
-    warnings.extend(stopped(&execution));
-    warnings.extend(not_held(&execution));
+    warnings.extend(stopped(execution));
+    warnings.extend(not_held(execution));
     warnings.extend(semaphores::posted_too_often(&execution.trace));
     let mut solution = answer::solution(&answer::Parts {
         trace: &explained.trace,
@@ -510,7 +570,7 @@ fn solve_watched(
     watched: &Path,
     options: &SolveOptions,
 ) -> Result<Answer, PipelineError> {
-    let mut answer = solve(watched, options)?;
+    let mut answer = solve_this(watched, options, false)?;
     if let Some(note) = watched::note(directory, watched) {
         answer.solution.replay_notes.insert(0, note);
     }

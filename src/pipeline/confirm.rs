@@ -120,9 +120,18 @@ impl Confirmer {
         options: &ReplayOptions,
         deadline: Option<Instant>,
     ) -> Result<Self, ReplayError> {
+        Self::of_run(trace, execution.report.ended_by.is_some(), options, deadline)
+    }
+
+    /// The same before the run has been walked. `hung`: had it hung before it failed in another way?
+    pub(super) fn of_run(
+        trace: &Path,
+        hung: bool,
+        options: &ReplayOptions,
+        deadline: Option<Instant>,
+    ) -> Result<Self, ReplayError> {
         let manifest = whole_manifest(trace)?;
         let until = deadline.and_then(|deadline| deadline.checked_add(GRACE));
-        let hung = execution.report.ended_by.is_some();
         let target = options.target(trace, &manifest);
         let target = target.map(|target| target.until(until).knowing(hung));
         let target = target.map_err(|error| with_causes(&error));
@@ -153,19 +162,24 @@ impl Confirmer {
         directory: &Path,
     ) -> Result<Option<Manifest>, ReplayError> {
         tracing::debug!(script, "the recorded run's own schedule");
-        self.record_again(script, self.settings.clone(), directory)
+        let settings = Settings { watches_heap: true, ..self.settings.clone() };
+        self.record_again(script, settings, directory)
     }
 
-    /// The same of a run whose threads go on as they will, with random pauses by this seed.
-    pub(super) fn record_watched_with_noise(
+    /// The same of a run whose threads go on as they will, with random pauses by this seed in every other one; with a watched
+    /// heap or without. The recorded run may have had no pauses, and what comes of a busy machine pauses may hide.
+    pub(super) fn record_freely(
         &self,
         seed: u64,
+        watches_heap: bool,
         directory: &Path,
     ) -> Result<Option<Manifest>, ReplayError> {
-        let noise = Noise::Varied.of_run(seed, None).variable().into_string().ok();
+        let pauses = || Noise::Varied.of_run(seed / 2, None).variable().into_string().ok();
+        let noise = if seed.is_multiple_of(2) { pauses() } else { None };
         let enough = LEAST_RUN.saturating_add(self.recorded().saturating_mul(SLOWER));
         let timeout = self.settings.timeout.min(enough);
-        self.record_again("", Settings { noise, timeout, ..self.settings.clone() }, directory)
+        let settings = Settings { noise, timeout, watches_heap, ..self.settings.clone() };
+        self.record_again("", settings, directory)
     }
 
     fn record_again(
@@ -174,16 +188,16 @@ impl Confirmer {
         settings: Settings,
         directory: &Path,
     ) -> Result<Option<Manifest>, ReplayError> {
-        let _span = tracing::info_span!("watch_heap").entered();
+        let _span = tracing::info_span!("record_again").entered();
         let Ok(target) = &self.target else { return Ok(None) };
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = left.map_or(settings.timeout, |left| left.min(settings.timeout));
-        let settings = Settings { watches_heap: true, timeout, ..settings };
+        let settings = Settings { timeout, ..settings };
         match replay::record_again(target, script, &settings, directory) {
             Ok(manifest) => Ok(Some(manifest)),
             Err(error @ ReplayError::Interrupted(_)) => Err(error),
             Err(error) => {
-                tracing::info!(%error, "the program is not run again with a watched heap");
+                tracing::info!(%error, "the program is not run again");
                 Ok(None)
             }
         }

@@ -11,6 +11,7 @@
 use super::budget::Budget;
 use super::confirm::{Confirmer, whole_manifest};
 use super::followed::recorded;
+use super::shorter;
 use super::work::Work;
 use super::{Loaded, PipelineError};
 use crate::record::ending;
@@ -38,14 +39,21 @@ const LONG: usize = 20_000;
 /// So long a look may take at whether the recorded run's own order leads to the failure.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The trace of the same run with a watched heap, where [`solve`](super::solve) has made one, and otherwise the trace
-/// itself: what an answer about the trace is about.
+/// The trace of the same run with a watched heap, or of a shorter one, where [`solve`](super::solve) has made one, and
+/// otherwise the trace itself: what an answer about the trace is about.
 #[must_use]
 pub fn explained_trace(directory: &Path) -> PathBuf {
-    let places = [DIRECTORY, OTHER_DIRECTORY].map(|name| directory.join(name));
-    let is_misuse =
-        |watched: &PathBuf| Manifest::read(watched).is_ok_and(|manifest| names_misuse(&manifest));
-    places.into_iter().find(is_misuse).unwrap_or_else(|| directory.to_owned())
+    let watched = |directory: &Path| trace(directory).unwrap_or_else(|| directory.to_owned());
+    match (trace(directory), shorter::kept(directory)) {
+        (None, Some(shorter)) => watched(&shorter),
+        _ => watched(directory),
+    }
+}
+
+/// The trace of a run with a watched heap, where there is one.
+pub(super) fn trace(directory: &Path) -> Option<PathBuf> {
+    let mut places = [DIRECTORY, OTHER_DIRECTORY].map(|name| directory.join(name)).into_iter();
+    places.find(|place| Manifest::read(place).is_ok_and(|manifest| names_misuse(&manifest)))
 }
 
 /// What to say of an answer that is about the trace of a run with a watched heap.
@@ -261,10 +269,10 @@ impl Runs {
             && let Some(seed) = self.seeds.next()
         {
             forget(&self.place)?;
-            let Some(found) = confirmer.record_watched_with_noise(seed, &self.place)? else {
+            let Some(found) = confirmer.record_freely(seed, true, &self.place)? else {
                 break;
             };
-            tracing::info!(seed, failure = ending(&found), "ran with pauses and a watched heap");
+            tracing::info!(seed, failure = ending(&found), "ran with a watched heap");
             if names_misuse(&found) {
                 return Ok(Some(self.place.clone()));
             }

@@ -1,0 +1,274 @@
+//! A shorter run with the same failure, where the recorded one is too long for the time that there is.
+//!
+//! What a walk along a run and the search for its schedule take grows with the run, and a bug that a program meets by
+//! chance it mostly meets early, too. Where the recorded run is not walked after a part of the time, or has no failing
+//! schedule after half of what is left then, the program is run again with random pauses. A run that fails in the same way
+//! after much less is recorded in the trace's directory and explained; the answer says that it is another one. It is an
+//! answer only when the program follows its failing schedule; otherwise the recorded run is gone on with.
+
+use super::budget::Budget;
+use super::confirm::{Confirmer, whole_manifest};
+use super::{Answer, Loaded, PipelineError, SolveOptions, solve_this};
+use crate::record::ending;
+use render::solution::Replay;
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use symex::{Execution, RecordedFailureKind, Spending};
+use trace_format::{Failure, FailureKind, Manifest};
+
+/// Where, in the directory of a trace, the trace of the shorter run is.
+pub(super) const DIRECTORY: &str = "shorter";
+/// Where it is until its failing schedule was followed: no answer is about it before that.
+const PENDING_DIRECTORY: &str = "shorter.partial";
+/// Where a run is that is looked at.
+const NEXT_DIRECTORY: &str = "shorter-next.partial";
+/// The walk along the recorded run has this part of the time to itself, ...
+const PART: u32 = 6;
+/// ... or so long.
+const ALONE: Duration = Duration::from_secs(30);
+/// No more runs than this are made at a time, ...
+const RUNS: usize = 60;
+/// ... and for no longer than that.
+const SEARCH: Duration = Duration::from_secs(12);
+/// Where one was found, others are made for no longer than that.
+const MOMENT: Duration = Duration::from_secs(3);
+/// A run counts as shorter when it logged less than such a part of what the recorded one did.
+const SHORTER: u64 = 4;
+/// So many shorter runs are explained until the program follows one's schedule.
+const EXPLAINED: usize = 3;
+/// A walked run of fewer events is not a long one.
+const LONG: usize = 50_000;
+/// The recorded run's explanation is given no more than this before a shorter one is looked for.
+const FIRST: Duration = Duration::from_secs(120);
+
+/// The search for shorter runs of one trace.
+pub(super) struct Shorter<'a> {
+    directory: &'a Path,
+    manifest: Manifest,
+    confirmer: Confirmer,
+    options: &'a SolveOptions,
+    deadline: Option<Instant>,
+    /// Whoever uses freed memory may fail much later: such runs are watched.
+    watches_heap: bool,
+    seed: Cell<u64>,
+}
+
+impl<'a> Shorter<'a> {
+    /// `None` where the program is not to be run, or where a run that fails says nothing of the recorded one.
+    ///
+    /// # Errors
+    /// When the trace cannot be read any more.
+    pub(super) fn new(
+        directory: &'a Path,
+        loaded: &Loaded,
+        options: &'a SolveOptions,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Self>, PipelineError> {
+        let Some(replay) = options.replay.as_ref().filter(|_| options.seeks_order()) else {
+            return Ok(None);
+        };
+        let Some(failure) = &loaded.recording.failure else { return Ok(None) };
+        let watches_heap = loaded.watches_heap || is_of_heap(failure.kind);
+        let confirmer = Confirmer::of_run(directory, false, replay, deadline)?;
+        let manifest = whole_manifest(directory)?;
+        let seed = Cell::new(1);
+        Ok(Some(Self { directory, manifest, confirmer, options, deadline, watches_heap, seed }))
+    }
+
+    /// Looks for shorter runs and explains them, the first time that the time `budget` has gone on for its part. The
+    /// answer, where there is one; then the budget is spent.
+    pub(super) fn beside<'s>(&'s self, budget: &'s Budget) -> Beside<'s> {
+        let alone = ALONE.min(self.options.time / PART);
+        Beside {
+            budget,
+            shorter: self,
+            due: Cell::new(Instant::now().checked_add(alone)),
+            found: RefCell::new(Ok(None)),
+        }
+    }
+
+    /// When the recorded run's own explanation is to be over, so that there is time for a shorter one; `None` where it is
+    /// not long.
+    pub(super) fn first_until(&self, execution: &Execution) -> Option<Instant> {
+        let is_long = execution.trace.events.len() >= LONG;
+        let left = self.left();
+        let first = FIRST.min(left / 2);
+        is_long.then(|| Instant::now() + first)
+    }
+
+    fn left(&self) -> Duration {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        self.deadline.map_or(self.options.time, left)
+    }
+
+    /// The answer about a shorter run, where one has a failing schedule that the program follows, within half of the time
+    /// that is left.
+    ///
+    /// # Errors
+    /// When the user interrupts, or a trace of the search cannot be removed.
+    pub(super) fn answer(&self) -> Result<Option<Answer>, PipelineError> {
+        let place = self.directory.join(PENDING_DIRECTORY);
+        let until = Instant::now() + self.left() / 2;
+        let mut answer = None;
+        for _ in 0..EXPLAINED {
+            if answer.is_some() || !self.find(&place, until)? {
+                break;
+            }
+            let time = until.saturating_duration_since(Instant::now());
+            answer = self.explained(&place, time)?;
+        }
+        let Some(answer) = answer else {
+            forget(&place)?;
+            return Ok(None);
+        };
+        let kept = self.directory.join(DIRECTORY);
+        forget(&kept)?;
+        fs_err::rename(&place, &kept).map_err(PipelineError::Write)?;
+        // What it is about may be a run of that run, with a watched heap.
+        let trace = match answer.trace.strip_prefix(&place) {
+            Ok(within) => kept.join(within),
+            Err(_) => kept,
+        };
+        Ok(Some(Answer { trace, ..answer }))
+    }
+
+    /// Makes runs until one fails in the same way after much less, and for a moment more, since a run that is shorter still
+    /// takes less in proportion. Says whether there is one at `place`: the shortest.
+    fn find(&self, place: &Path, until: Instant) -> Result<bool, PipelineError> {
+        let begun = Instant::now();
+        let until = until.min(begun + SEARCH.min(self.left() / PART));
+        let next = self.directory.join(NEXT_DIRECTORY);
+        let mut least = self.manifest.stream_bytes() / SHORTER;
+        let mut is_found = false;
+        for _ in 0..RUNS {
+            let now = Instant::now();
+            if now >= until || (is_found && now >= begun + MOMENT) {
+                break;
+            }
+            let seed = self.seed.replace(self.seed.get() + 1);
+            forget(&next)?;
+            let Some(found) = self.confirmer.record_freely(seed, self.watches_heap, &next)? else {
+                break;
+            };
+            let bytes = found.stream_bytes();
+            tracing::info!(seed, failure = ending(&found), bytes, least, "ran again");
+            if is_same(&self.manifest, &found) && bytes < least {
+                forget(place)?;
+                fs_err::rename(&next, place).map_err(PipelineError::Write)?;
+                (least, is_found) = (bytes, true);
+            }
+        }
+        forget(&next)?;
+        Ok(is_found)
+    }
+
+    fn explained(&self, place: &Path, time: Duration) -> Result<Option<Answer>, PipelineError> {
+        let options = SolveOptions { time, ..self.options.clone() };
+        match solve_this(place, &options, false) {
+            Ok(mut answer) if answer.failing.replay == Replay::Confirmed => {
+                let note = self.note(place)?;
+                answer.solution.replay_notes.insert(0, note);
+                Ok(Some(answer))
+            }
+            Ok(answer) => {
+                tracing::info!(verdict = ?answer.solution.verdict, "no shorter run is explained");
+                Ok(None)
+            }
+            Err(error @ PipelineError::Replay(_)) => Err(error),
+            Err(error) => {
+                tracing::info!(%error, "no shorter run is explained");
+                Ok(None)
+            }
+        }
+    }
+
+    fn note(&self, place: &Path) -> Result<String, PipelineError> {
+        let found = whole_manifest(place)?;
+        let percent =
+            found.stream_bytes().saturating_mul(100) / self.manifest.stream_bytes().max(1);
+        let part = match percent {
+            0 => "less than 1".to_owned(),
+            percent => percent.to_string(),
+        };
+        let how = match is_as_recorded(&self.manifest, &found) {
+            true => "failed in the same way".to_owned(),
+            false => {
+                format!("with every access to freed memory watched, fails so: {}", ending(&found))
+            }
+        };
+        Ok(format!(
+            "the recorded run was too long to be explained in this time: the program, run again, {how} after \
+             {part} % of its log; that is another run, which is explained here"
+        ))
+    }
+}
+
+/// The trace of a shorter run, where an answer is about one.
+pub(super) fn kept(directory: &Path) -> Option<PathBuf> {
+    let place = directory.join(DIRECTORY);
+    Manifest::read(&place).is_ok_and(|manifest| manifest.failure.is_some()).then_some(place)
+}
+
+/// May a failure of this kind come of freed memory? Then the first access to it comes earlier, and says more.
+fn is_of_heap(kind: RecordedFailureKind) -> bool {
+    use RecordedFailureKind::{Abort, DoubleFree, Exception, HeapCorruption, Signal, UseAfterFree};
+    matches!(
+        kind,
+        Abort
+            | DoubleFree { .. }
+            | Exception
+            | HeapCorruption
+            | Signal { .. }
+            | UseAfterFree { .. }
+    )
+}
+
+/// Did both runs fail in the same way, as far as the recorder knows? Freed memory that is used leads to any crash.
+fn is_same(recorded: &Manifest, found: &Manifest) -> bool {
+    let misused = |failure: &Failure| {
+        matches!(failure.kind, FailureKind::UseAfterFree | FailureKind::DoubleFree)
+    };
+    is_as_recorded(recorded, found) || found.failure.as_ref().is_some_and(misused)
+}
+
+fn is_as_recorded(recorded: &Manifest, found: &Manifest) -> bool {
+    let Some((recorded, found)) = recorded.failure.as_ref().zip(found.failure.as_ref()) else {
+        return false;
+    };
+    recorded.kind == found.kind && recorded.code == found.code && recorded.message == found.message
+}
+
+fn forget(place: &Path) -> Result<(), PipelineError> {
+    super::watched::forget(place)
+}
+
+/// A budget that is interrupted once to look for shorter runs, see [`Shorter::beside`].
+pub(super) struct Beside<'s> {
+    budget: &'s Budget,
+    shorter: &'s Shorter<'s>,
+    due: Cell<Option<Instant>>,
+    found: RefCell<Result<Option<Answer>, PipelineError>>,
+}
+
+impl Beside<'_> {
+    /// What was found.
+    pub(super) fn into_found(self) -> Result<Option<Answer>, PipelineError> {
+        self.found.into_inner()
+    }
+}
+
+impl Spending for Beside<'_> {
+    fn is_left(&self) -> bool {
+        if self.due.get().is_some_and(|due| Instant::now() >= due) {
+            self.due.set(None);
+            tracing::info!("the walk takes long: is there a shorter run?");
+            *self.found.borrow_mut() = self.shorter.answer();
+        }
+        matches!(*self.found.borrow(), Ok(None)) && self.budget.is_left()
+    }
+
+    fn is_ample(&self) -> bool {
+        self.budget.is_ample()
+    }
+}
