@@ -169,7 +169,8 @@ fn executed(
     spending: &dyn symex::Spending,
 ) -> Result<Execution, PipelineError> {
     let _span = tracing::info_span!("symex", threads = recording.threads.len()).entered();
-    let execution = symex::execute_within(recording, options, spending)?;
+    let mut execution = symex::execute_within(recording, options, spending)?;
+    encoders::fit_passed_on(&mut execution.trace);
     model::verify::verify(&execution.trace).map_err(PipelineError::Invalid)?;
     tracing::info!(
         events = execution.trace.events.len(),

@@ -26,6 +26,7 @@ mod lifetimes;
 mod locks;
 pub mod models;
 mod own_locks;
+mod passed_on;
 mod path;
 mod program_order;
 mod read_write;
@@ -46,6 +47,7 @@ pub use encode::{
 };
 pub use error::EncodeError;
 pub use locks::section_pairs;
+pub use passed_on::fit_passed_on;
 pub use recorded::with_recorded_values;
 pub use size::SystemSize;
 pub use slice::{

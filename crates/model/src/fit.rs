@@ -18,8 +18,8 @@ const MOST_EXPRESSIONS: usize = 4096;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum On {
     Nothing,
-    /// One input that the log does not tell of.
-    Input(VarId),
+    /// One value that the log does not tell of.
+    Value(VarId),
     More,
 }
 
@@ -30,7 +30,19 @@ pub fn fit_inputs(trace: &mut EventTrace) {
         let variable = trace.variables.get(var.index());
         variable.is_some_and(|it| it.origin == VariableOrigin::Input && it.recorded.is_none())
     };
-    let on = |var| if is_open(var) { On::Input(var) } else { On::More };
+    let open: Vec<bool> = (0..trace.variables.len()).map(|at| is_open(VarId(at as u32))).collect();
+    let value_of = |var: VarId| open.get(var.index()).is_some_and(|open| *open).then_some(var);
+    fit_values(trace, value_of, &BTreeMap::new());
+}
+
+/// The same of values that reads passed on: `value_of` gives the variable that a variable of the log's silence is equal to,
+/// and `seen` what was seen of such a value where it was read.
+pub fn fit_values(
+    trace: &mut EventTrace,
+    value_of: impl Fn(VarId) -> Option<VarId>,
+    seen: &BTreeMap<VarId, BTreeSet<u128>>,
+) {
+    let on = |var| value_of(var).map_or(On::More, On::Value);
     let on = trace.exprs.joined(On::Nothing, on, |one, other| match (one, other) {
         (one, On::Nothing) | (On::Nothing, one) => one,
         (one, other) if one == other => one,
@@ -38,27 +50,58 @@ pub fn fit_inputs(trace: &mut EventTrace) {
     });
     let mut conditions: BTreeMap<VarId, BTreeSet<ExprId>> = BTreeMap::new();
     for condition in &trace.conditions {
-        if let Some(On::Input(var)) = on.get(condition.expr.0 as usize) {
+        if let Some(On::Value(var)) = on.get(condition.expr.0 as usize) {
             conditions.entry(*var).or_default().insert(condition.expr);
         }
     }
+    seen.keys().for_each(|var| _ = conditions.entry(*var).or_default());
     for (var, conditions) in conditions {
         let Some(width) = trace.variables.get(var.index()).map(|it| it.width) else { continue };
-        let holds = |value: u128| {
-            let hold = |expr: &ExprId| trace.exprs.evaluate(*expr, &|_| Some(value)) == Some(1);
-            conditions.iter().all(hold)
-        };
-        if holds(0) {
-            continue;
-        }
-        let near = |value: u128| [value, value.wrapping_add(1), value.wrapping_sub(1)];
-        let constants = constants(trace, &conditions).into_iter().flat_map(near);
-        let mut values = [1, u128::MAX].into_iter().chain(constants).map(|it| it & mask(width));
-        let found = values.find(|value| holds(*value));
+        let seen = seen.get(&var);
+        let found = fitting(trace, width, &conditions, seen.into_iter().flatten().copied());
         if let (Some(found), Some(variable)) = (found, trace.variables.get_mut(var.index())) {
             variable.recorded = Some(found);
         }
     }
+}
+
+/// A value with which the conditions hold, one that was `seen` before any other; none where 0 does as well, or none is found.
+fn fitting(
+    trace: &EventTrace,
+    width: u32,
+    conditions: &BTreeSet<ExprId>,
+    seen: impl Iterator<Item = u128>,
+) -> Option<u128> {
+    let is_broken =
+        |expr: &ExprId, value: u128| trace.exprs.evaluate(*expr, &|_| Some(value)) != Some(1);
+    let holds = |value: u128| !conditions.iter().any(|expr| is_broken(expr, value));
+    if let Some(seen) = seen.into_iter().find(|value| holds(*value)) {
+        return Some(seen);
+    }
+    if holds(0) {
+        return None;
+    }
+    let near = |value: u128| [value, value.wrapping_add(1), value.wrapping_sub(1)];
+    let constants = constants(trace, conditions);
+    let values = [1, u128::MAX].into_iter().chain(constants.iter().copied().flat_map(near));
+    let whole = values.map(|it| it & mask(width)).find(|value| holds(*value));
+    whole.or_else(|| {
+        // Of a text that is looked at byte by byte, each byte may be another constant.
+        let broken = |value: u128| conditions.iter().filter(|expr| is_broken(expr, value)).count();
+        let bytes: BTreeSet<u128> =
+            constants.into_iter().flat_map(near).map(|it| it & 0xff).collect();
+        let (mut value, mut least) = (0, broken(0));
+        for low in (0..width).step_by(8) {
+            for byte in &bytes {
+                let changed = (value & !(0xff << low)) | (byte << low);
+                let left = broken(changed);
+                if left < least {
+                    (value, least) = (changed, left);
+                }
+            }
+        }
+        (least == 0).then_some(value)
+    })
 }
 
 /// The constants in some expressions.

@@ -24,7 +24,7 @@ pub use event::{
     WritePart, WriteSource,
 };
 pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred};
-pub use fit::fit_inputs;
+pub use fit::{fit_inputs, fit_values};
 pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 pub use points::{Passage, Point, Points};
 pub use schedule::{Schedule, ScheduleError};

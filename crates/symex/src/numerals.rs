@@ -42,10 +42,24 @@ impl<'r> Engine<'r> {
             return None;
         }
         let text = call.text_read.as_ref()?;
+        let ended = text.iter().position(|byte| *byte == MemoryByte::Const(0));
+        let digits: Vec<(MemoryByte, u8)> = match (digits(recorded, result.width), ended) {
+            (digits, Some(length)) if digits.len() == length => {
+                text.iter().copied().zip(digits.into_bytes()).collect()
+            }
+            _ => Vec::new(),
+        };
         let Parsed { number, taken } = parse(&mut self.pool, text)?;
         let computed = value::resize(&mut self.pool, number, result.width, true);
         if let Some(id) = computed.as_expr() {
             self.learn(id, recorded);
+        }
+        // A text as long as its number has that number's digits.
+        for (byte, digit) in digits {
+            let byte = compose(&mut self.pool, &[byte]).as_expr();
+            if let Some(byte) = byte.filter(|byte| self.recorded_value(*byte).is_none()) {
+                self.learn(byte, digit.into());
+            }
         }
         if has_end
             && let (Some(text), Some(end)) =
@@ -63,6 +77,16 @@ impl<'r> Engine<'r> {
             }
         }
         Some(computed.into())
+    }
+}
+
+/// The text of a number of so many bits, which is signed as most are.
+fn digits(number: u128, bits: u32) -> String {
+    let sign = 1_u128.checked_shl(bits.wrapping_sub(1)).unwrap_or(0);
+    let negative = number & sign != 0;
+    match negative {
+        true => format!("-{}", (number ^ sign).abs_diff(sign)),
+        false => number.to_string(),
     }
 }
 
@@ -119,7 +143,7 @@ fn parse(pool: &mut ExprPool, text: &[MemoryByte]) -> Option<Parsed> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{digits, parse};
     use crate::memory::MemoryByte;
     use model::{ExprPool, VarId};
 
@@ -156,6 +180,16 @@ mod tests {
         ] {
             assert_eq!(read(text.as_bytes()), Some((number as u64, taken)), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_number_is_written_as_it_was_read() {
+        for (number, text) in
+            [(0_i64, "0"), (4901, "4901"), (-17, "-17"), (i64::MIN, "-9223372036854775808")]
+        {
+            assert_eq!(digits(u128::from(number as u64), 64), text);
+        }
+        assert_eq!(digits(u128::from(-5_i32 as u32), 32), "-5");
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub fn follow(
     let mut search = Search::new(State::new(&program, system.moments()));
     let found = search.run(goes_on);
     tracing::debug!(events = trace.events.len(), work = search.work, is_strict, found, "followed");
+    if !found && tracing::enabled!(tracing::Level::DEBUG) {
+        search.tell_where();
+    }
     found.then(|| search.schedule())
 }
 
@@ -181,6 +184,11 @@ impl<'p, 't> Search<'p, 't> {
     /// Where the search came farthest, lets the event go on that cannot because of what it would read, the first one by the
     /// clock. False where there is none.
     fn spare(&mut self) -> bool {
+        self.to_farthest();
+        self.state.spare_first()
+    }
+
+    fn to_farthest(&mut self) {
         self.choices.clear();
         self.dead.clear();
         self.state.undo(self.farthest.common);
@@ -190,7 +198,18 @@ impl<'p, 't> Search<'p, 't> {
         }
         self.work += rest.len() as u64;
         self.farthest.common = self.farthest.threads.len();
-        self.state.spare_first()
+    }
+
+    /// Says in the log what each thread was to do where the search came farthest.
+    fn tell_where(&mut self) {
+        self.to_farthest();
+        let program = self.state.program;
+        for thread in 0..program.threads.len() {
+            let Some(op) = self.state.next(thread) else { continue };
+            let (event, held) = (program.trace.event(op.event), self.state.held(op));
+            let site = event.site();
+            tracing::debug!(thread, event = ?event.id, kind = event.kind.name(), file = ?site.file, line = site.line, ?held, "next");
+        }
     }
 
     fn go(&mut self, thread: u32) {

@@ -156,6 +156,12 @@ impl<'p, 't> State<'p, 't> {
         read.wanted.is_none_or(|wanted| self.cells[read.cell as usize] == wanted)
     }
 
+    /// By read of an event: its cell, what stands there, and what the log tells of it.
+    pub(super) fn held(&self, op: &Op) -> Vec<(u32, u128, Option<u128>)> {
+        let reads = self.program.reads(op).iter();
+        reads.map(|read| (read.cell, self.cells[read.cell as usize], read.wanted)).collect()
+    }
+
     /// Does every read of an event?
     fn reads_right(&self, op: &Op) -> bool {
         self.program.reads(op).iter().all(|read| self.is_right(read))

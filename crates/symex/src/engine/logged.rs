@@ -128,7 +128,25 @@ impl Engine<'_> {
             Expr::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Xor), a, b) => {
                 self.learn_operand(op, a, b, value);
             }
+            Expr::Extract { of, width: 8, .. } => self.learn_bytes(of),
             _ => {}
+        }
+    }
+
+    /// A byte of a variable is known: where all are, as of a text that is looked at character by character, it is.
+    fn learn_bytes(&mut self, of: ExprId) {
+        let is_open =
+            matches!(self.pool.get(of), Expr::Var { .. }) && !self.known.contains_key(&of);
+        let width = self.pool.width(of);
+        if !is_open || !width.is_multiple_of(8) {
+            return;
+        }
+        let whole = (0..width / 8).rev().try_fold(0, |whole: u128, byte| {
+            let part = self.pool.extract(of, 8 * byte, 8);
+            Some((whole << 8) | self.known.get(&part)?)
+        });
+        if let Some(whole) = whole {
+            self.learn(of, whole);
         }
     }
 
