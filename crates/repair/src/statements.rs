@@ -6,8 +6,8 @@ use crate::sections::{Sections, sections};
 use crate::source::frames;
 use crate::uses::{Uses, decides_elsewhere};
 use model::{
-    Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, Site, ThreadId, VarId,
-    VariableOrigin,
+    Event, EventId, EventKind, EventTrace, FailureKind, PathCondition, PathConditionKind, Site,
+    ThreadId, VarId, VariableOrigin,
 };
 use std::collections::BTreeSet;
 
@@ -142,6 +142,9 @@ pub(crate) fn move_line<'t>(
                 Direction::Later => target.last(),
             };
             let known = Known { trace, decisions: &decisions, code };
+            if is_kept_in_place(&known, function, statement, (end, direction)) {
+                return None;
+            }
             if !is_independent(&known, (function, statement), from, to)
                 || leaves_section(trace, &sections, statement, end)
             {
@@ -158,6 +161,58 @@ pub(crate) fn move_line<'t>(
         }
     }
     moved.then_some(edit)
+}
+
+/// Is it known that the statement cannot be moved to this event, although none of its own says so? It may write the pointer
+/// through which what it passes goes, which the compiler had read before, or the other way round; and of a call in which the
+/// run crashed nobody knows what else it does, such as to signal.
+fn is_kept_in_place(
+    known: &Known<'_>,
+    function: &Site,
+    statement: &Statement,
+    (end, direction): (EventId, Direction),
+) -> bool {
+    let trace = known.trace;
+    let own = &trace.thread_of(end).events;
+    let index = |id: EventId| trace.event(id).index as usize;
+    let passed = match direction {
+        Direction::Earlier => own.get(index(end)..index(statement.first())),
+        Direction::Later => own.get(index(statement.last()) + 1..=index(end)),
+    };
+    let passed = passed.unwrap_or_default();
+    let goes_on_through = match direction {
+        Direction::Earlier => goes_through(trace, passed, &statement.events),
+        Direction::Later => goes_through(trace, &statement.events, passed),
+    };
+    goes_on_through
+        || direction == Direction::Earlier
+            && is_crash(trace, statement)
+            && !known.code.0.acts(&function.file, statement.line, statement.line).is_empty()
+}
+
+/// Does one of the first events go through a pointer that one of the others writes, by their names?
+fn goes_through(trace: &EventTrace, uses: &[EventId], writes: &[EventId]) -> bool {
+    let writes = writes.iter().map(|id| trace.event(*id));
+    let mut pointers = writes
+        .filter(|event| matches!(event.kind, EventKind::Write { .. }))
+        .filter_map(|event| trace.subject(event));
+    pointers.any(|pointer| {
+        let mut names = uses.iter().filter_map(|id| trace.subject(trace.event(*id)));
+        names.any(|name| name.strip_prefix(pointer).is_some_and(|rest| rest.starts_with("->")))
+    })
+}
+
+/// Did the run crash in the statement?
+fn is_crash(trace: &EventTrace, statement: &Statement) -> bool {
+    let crashed = trace.failure.as_ref().is_some_and(|failure| {
+        matches!(
+            failure.kind,
+            FailureKind::Segfault | FailureKind::UseAfterFree | FailureKind::DoubleFree
+        )
+    });
+    let last = trace.event(statement.last());
+    let next = trace.thread_of(last.id).events.get(last.index as usize + 1);
+    crashed && next.is_some_and(|id| trace.event(*id).kind == EventKind::Failure)
 }
 
 /// Does the statement give back a lock that is held at the event, and nothing else? Behind that the event is only
@@ -318,6 +373,60 @@ mod tests {
         assert!(moved(21, 20, Direction::Earlier));
         assert!(!moved(21, 19, Direction::Earlier), "before the acquisition");
         assert!(!moved(20, 22, Direction::Later), "behind the release");
+    }
+
+    /// What the lines write or call.
+    struct Acts(&'static [u32]);
+
+    impl crate::uses::Lines for Acts {
+        fn uses(&self, _: &str, _: u32, _: u32) -> Vec<crate::uses::LineUse> {
+            Vec::new()
+        }
+
+        fn acts(&self, _: &str, first: u32, last: u32) -> Vec<u32> {
+            self.0.iter().copied().filter(|line| (first..=last).contains(line)).collect()
+        }
+    }
+
+    /// A thread does one thing in each of two lines: can the second one come first?
+    fn changes_places(text: &str, names: [&str; 2], acts: &'static [u32]) -> bool {
+        let mut parsed = parse(text).expect("the text is a trace");
+        let place = |line| Site {
+            file: "text.cc".to_owned(),
+            line,
+            column: 1,
+            function: "unshare".to_owned(),
+        };
+        for ((label, name), line) in ["first", "second"].into_iter().zip(names).zip(20..) {
+            let event = parsed.event(label).index();
+            parsed.trace.events[event].stack = [place(line)].into();
+            parsed.trace.events[event].name = Some(name.into());
+        }
+        if let Some(failure) = &mut parsed.trace.failure {
+            failure.kind = FailureKind::UseAfterFree;
+        }
+        let acts = Acts(acts);
+        let moves = |lines: (u32, u32), direction| {
+            move_line((&parsed.trace, Uses(&acts)), &place(1), lines, direction).is_some()
+        };
+        let found = moves((21, 20), Direction::Earlier);
+        assert!(found || acts.0.contains(&21) || !moves((20, 21), Direction::Later));
+        found
+    }
+
+    #[test]
+    fn a_pointer_is_not_written_before_what_goes_through_it() {
+        let text = "a: [first] W refs 1\na: [second] W rep 2\nb: R rep -> r\n";
+        assert!(!changes_places(text, ["doc->rep->refs", "doc->rep"], &[]));
+        assert!(changes_places(text, ["doc->refs", "doc->rep"], &[]));
+        assert!(changes_places(text, ["doc->rep", "doc->rep->refs"], &[]));
+    }
+
+    #[test]
+    fn a_call_that_crashed_is_not_done_before_what_may_need_it() {
+        let text = "a: [first] W done 1\na: [second] R cv -> c\na: fail c == 0\n";
+        assert!(!changes_places(text, ["done", "cv"], &[21]));
+        assert!(changes_places(text, ["done", "cv"], &[20]), "it is no call");
     }
 
     #[test]
