@@ -6,8 +6,8 @@ use crate::sections::{Sections, sections};
 use crate::source::frames;
 use crate::uses::{Uses, decides_elsewhere};
 use model::{
-    Event, EventId, EventKind, EventTrace, FailureKind, PathCondition, PathConditionKind, Site,
-    ThreadId, VarId, VariableOrigin,
+    Event, EventId, EventKind, EventTrace, FailureKind, ObjectKind, PathCondition,
+    PathConditionKind, Site, ThreadId, VarId, VariableOrigin,
 };
 use std::collections::BTreeSet;
 
@@ -142,7 +142,7 @@ pub(crate) fn move_line<'t>(
                 Direction::Later => target.last(),
             };
             let known = Known { trace, decisions: &decisions, code };
-            if is_kept_in_place(&known, function, statement, (end, direction)) {
+            if is_kept_in_place(trace, statement, (end, direction)) {
                 return None;
             }
             if !is_independent(&known, (function, statement), from, to)
@@ -164,15 +164,13 @@ pub(crate) fn move_line<'t>(
 }
 
 /// Is it known that the statement cannot be moved to this event, although none of its own says so? It may write the pointer
-/// through which what it passes goes, which the compiler had read before, or the other way round; and of a call in which the
-/// run crashed nobody knows what else it does, such as to signal.
+/// through which what it passes goes, which the compiler had read before, or the other way round; and of a call about a lock or
+/// a condition variable in which the run crashed there is no event of what it does to that, such as to signal.
 fn is_kept_in_place(
-    known: &Known<'_>,
-    function: &Site,
+    trace: &EventTrace,
     statement: &Statement,
     (end, direction): (EventId, Direction),
 ) -> bool {
-    let trace = known.trace;
     let own = &trace.thread_of(end).events;
     let index = |id: EventId| trace.event(id).index as usize;
     let passed = match direction {
@@ -185,9 +183,7 @@ fn is_kept_in_place(
         Direction::Later => goes_through(trace, &statement.events, passed),
     };
     goes_on_through
-        || direction == Direction::Earlier
-            && is_crash(trace, statement)
-            && !known.code.0.acts(&function.file, statement.line, statement.line).is_empty()
+        || direction == Direction::Earlier && crashed_in_synchronisation(trace, statement)
 }
 
 /// Does one of the first events go through a pointer that one of the others writes, by their names?
@@ -202,17 +198,23 @@ fn goes_through(trace: &EventTrace, uses: &[EventId], writes: &[EventId]) -> boo
     })
 }
 
-/// Did the run crash in the statement?
-fn is_crash(trace: &EventTrace, statement: &Statement) -> bool {
+/// Did the run crash in the statement, at an object of synchronisation?
+fn crashed_in_synchronisation(trace: &EventTrace, statement: &Statement) -> bool {
     let crashed = trace.failure.as_ref().is_some_and(|failure| {
-        matches!(
-            failure.kind,
-            FailureKind::Segfault | FailureKind::UseAfterFree | FailureKind::DoubleFree
-        )
+        matches!(failure.kind, FailureKind::Segfault | FailureKind::UseAfterFree)
     });
     let last = trace.event(statement.last());
     let next = trace.thread_of(last.id).events.get(last.index as usize + 1);
-    crashed && next.is_some_and(|id| trace.event(*id).kind == EventKind::Failure)
+    if !crashed || next.is_none_or(|id| trace.event(*id).kind != EventKind::Failure) {
+        return false;
+    }
+    let member = |name: &str| name.rsplit(['.', '>']).next().map(str::to_owned);
+    let own = trace.subject(last).and_then(member);
+    let objects = trace
+        .objects
+        .iter()
+        .filter(|object| !matches!(object.kind, ObjectKind::Heap | ObjectKind::Local));
+    own.is_some() && objects.into_iter().any(|object| member(&object.name) == own)
 }
 
 /// Does the statement give back a lock that is held at the event, and nothing else? Behind that the event is only
@@ -375,21 +377,8 @@ mod tests {
         assert!(!moved(20, 22, Direction::Later), "behind the release");
     }
 
-    /// What the lines write or call.
-    struct Acts(&'static [u32]);
-
-    impl crate::uses::Lines for Acts {
-        fn uses(&self, _: &str, _: u32, _: u32) -> Vec<crate::uses::LineUse> {
-            Vec::new()
-        }
-
-        fn acts(&self, _: &str, first: u32, last: u32) -> Vec<u32> {
-            self.0.iter().copied().filter(|line| (first..=last).contains(line)).collect()
-        }
-    }
-
-    /// A thread does one thing in each of two lines: can the second one come first?
-    fn changes_places(text: &str, names: [&str; 2], acts: &'static [u32]) -> bool {
+    /// A thread does one thing in each of two lines: can the second one come earlier, and the first one later?
+    fn changes_places(text: &str, names: [&str; 2]) -> [bool; 2] {
         let mut parsed = parse(text).expect("the text is a trace");
         let place = |line| Site {
             file: "text.cc".to_owned(),
@@ -405,28 +394,25 @@ mod tests {
         if let Some(failure) = &mut parsed.trace.failure {
             failure.kind = FailureKind::UseAfterFree;
         }
-        let acts = Acts(acts);
         let moves = |lines: (u32, u32), direction| {
-            move_line((&parsed.trace, Uses(&acts)), &place(1), lines, direction).is_some()
+            move_line((&parsed.trace, Uses::NONE), &place(1), lines, direction).is_some()
         };
-        let found = moves((21, 20), Direction::Earlier);
-        assert!(found || acts.0.contains(&21) || !moves((20, 21), Direction::Later));
-        found
+        [moves((21, 20), Direction::Earlier), moves((20, 21), Direction::Later)]
     }
 
     #[test]
     fn a_pointer_is_not_written_before_what_goes_through_it() {
         let text = "a: [first] W refs 1\na: [second] W rep 2\nb: R rep -> r\n";
-        assert!(!changes_places(text, ["doc->rep->refs", "doc->rep"], &[]));
-        assert!(changes_places(text, ["doc->refs", "doc->rep"], &[]));
-        assert!(changes_places(text, ["doc->rep", "doc->rep->refs"], &[]));
+        assert_eq!(changes_places(text, ["doc->rep->refs", "doc->rep"]), [false; 2]);
+        assert_eq!(changes_places(text, ["doc->refs", "doc->rep"]), [true; 2]);
+        assert_eq!(changes_places(text, ["doc->rep", "doc->rep->refs"]), [true; 2]);
     }
 
     #[test]
-    fn a_call_that_crashed_is_not_done_before_what_may_need_it() {
-        let text = "a: [first] W done 1\na: [second] R cv -> c\na: fail c == 0\n";
-        assert!(!changes_places(text, ["done", "cv"], &[21]));
-        assert!(changes_places(text, ["done", "cv"], &[20]), "it is no call");
+    fn a_signal_that_crashed_is_not_sent_before_what_it_is_sent_for() {
+        let text = "b: broadcast cv\na: [first] W done 1\na: [second] R x -> c\na: fail c == 0\n";
+        assert!(!changes_places(text, ["done", "this->state->cv"])[0]);
+        assert!(changes_places(text, ["done", "this->state->hops"])[0], "it is a read");
     }
 
     #[test]
