@@ -177,6 +177,18 @@ fn a_command_that_fails_alone_leaves_no_trace() {
     assert!(bench.traces("").is_empty(), "{}", ended.describe());
 }
 
+/// The child has the lock, and not the thread, which the fork left behind in a call.
+#[test]
+fn a_lock_is_left_behind_in_a_call() {
+    let bench = Bench::new("reading");
+    let ended =
+        bench.record(&["--timeout", "3", "-o", "p.trace", "--", "./family", "fork-held-reading"]);
+    assert_eq!(ended.code(), 137, "{}", ended.describe());
+    let ended = bench.0.symbiosis(["solve", "p-family.trace"]).expect_code(SUCCESS);
+    let cause = ended.stdout().lines().next().unwrap_or_default().to_owned();
+    assert!(cause.contains(" when the process forked, and t0.4 waits for it"), "{cause}");
+}
+
 #[test]
 fn a_parent_that_waits_for_a_stuck_child_points_to_it() {
     let bench = Bench::new("held");

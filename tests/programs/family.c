@@ -71,17 +71,37 @@ static void *hold(void *held)
     return 0;
 }
 
-static int forks_while_held(int expected)
+/* The same in a call, which the child's copy of the log has no end of. */
+static int line[2];
+
+static void *hold_and_read(void *held)
+{
+    char byte;
+    pthread_mutex_lock(&lock);
+    sem_post(held);
+    if (read(line[0], &byte, 1) != 1)
+        abort();
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static int forks_while_held(int expected, void *(*holds)(void *))
 {
     pthread_t thread;
     sem_t held;
     pid_t pid;
     sem_init(&held, 0, 0);
-    pthread_create(&thread, 0, hold, &held);
+    if (pipe(line))
+        abort();
+    pthread_create(&thread, 0, holds, &held);
     sem_wait(&held);
+    usleep(20000);
     pid = fork();
     if (pid == 0)
         exit(child(expected));
+    usleep(200000);
+    if (write(line[1], "", 1) != 1)
+        abort();
     pthread_join(thread, 0);
     return status_of(pid);
 }
@@ -145,7 +165,9 @@ int main(int count, char **arguments)
     else if (!strcmp(how, "fork"))
         status = forks(thirty);
     else if (!strcmp(how, "fork-held"))
-        status = forks_while_held(thirty);
+        status = forks_while_held(thirty, hold);
+    else if (!strcmp(how, "fork-held-reading"))
+        status = forks_while_held(thirty, hold_and_read);
     else if (!strcmp(how, "fork-polled"))
         status = polls();
     else if (!strcmp(how, "fork-killed"))

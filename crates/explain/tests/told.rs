@@ -140,6 +140,42 @@ fn what_both_found_says_more_than_what_brought_one_of_them_there() {
     assert_eq!(cause(false).case, Some("announced-too-early"), "they look at two places");
 }
 
+const ENDED_TWICE: &str = "
+    cell armed 32 = 1
+    cell pending 32 = 1
+    t0: fork a
+    t0: fork b
+    b: [count] W pending 2
+    a: [look] R armed -> d
+    a: assume d == 1
+    a: [end] W pending 0
+    a: [act] W armed 0
+    b: [read] R armed -> e
+    b: assume e == 1
+    b: [see] R pending -> p
+    b: fail p == 0
+";
+
+/// What was counted in between is only how it shows: the program fails all the same when that comes the other way round.
+#[test]
+fn what_both_found_says_more_than_what_one_of_two_owners_came_upon() {
+    let passes = ENDED_TWICE.replace("e == 1", "e == 0").replace("b: [see] R pending -> p", "");
+    let passes = passes.replace("b: fail p == 0", "b: W late 1");
+    let passes = passes + "    t0: join a\n    t0: join b\n";
+    let [failing, passing] = [ENDED_TWICE, &passes].map(|text| {
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [look, read] = ["look", "read"].map(|label| parsed.event(label));
+        parsed.trace.events[read.index()].stack = parsed.trace.event(look).stack.clone();
+        parsed
+    });
+    let turns: Vec<usize> = [(0, 3), (2, 2), (1, 5), (2, 3), (0, 3)]
+        .iter()
+        .flat_map(|(thread, count)| vec![*thread; *count])
+        .collect();
+    let found = cause_across(&Run::explained(failing), &Run::in_order(passing, &turns));
+    assert_eq!(found.case, Some("found-the-same"), "{}", found.sentence);
+}
+
 /// Somebody stops when it is told to, and so tells nobody who waits. Who tells it to looks there as well, to change it.
 #[test]
 fn who_was_stopped_is_why_nobody_was_told() {

@@ -6,8 +6,8 @@ use crate::sections::{Sections, sections};
 use crate::source::frames;
 use crate::uses::{Uses, decides_elsewhere};
 use model::{
-    Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, Site, ThreadId, VarId,
-    VariableOrigin,
+    Event, EventId, EventKind, EventTrace, FailureKind, ObjectKind, PathCondition,
+    PathConditionKind, Site, ThreadId, VarId, VariableOrigin,
 };
 use std::collections::BTreeSet;
 
@@ -142,6 +142,9 @@ pub(crate) fn move_line<'t>(
                 Direction::Later => target.last(),
             };
             let known = Known { trace, decisions: &decisions, code };
+            if is_kept_in_place(trace, statement, (end, direction)) {
+                return None;
+            }
             if !is_independent(&known, (function, statement), from, to)
                 || leaves_section(trace, &sections, statement, end)
             {
@@ -158,6 +161,60 @@ pub(crate) fn move_line<'t>(
         }
     }
     moved.then_some(edit)
+}
+
+/// Is it known that the statement cannot be moved to this event, although none of its own says so? It may write the pointer
+/// through which what it passes goes, which the compiler had read before, or the other way round; and of a call about a lock or
+/// a condition variable in which the run crashed there is no event of what it does to that, such as to signal.
+fn is_kept_in_place(
+    trace: &EventTrace,
+    statement: &Statement,
+    (end, direction): (EventId, Direction),
+) -> bool {
+    let own = &trace.thread_of(end).events;
+    let index = |id: EventId| trace.event(id).index as usize;
+    let passed = match direction {
+        Direction::Earlier => own.get(index(end)..index(statement.first())),
+        Direction::Later => own.get(index(statement.last()) + 1..=index(end)),
+    };
+    let passed = passed.unwrap_or_default();
+    let goes_on_through = match direction {
+        Direction::Earlier => goes_through(trace, passed, &statement.events),
+        Direction::Later => goes_through(trace, &statement.events, passed),
+    };
+    goes_on_through
+        || direction == Direction::Earlier && crashed_in_synchronisation(trace, statement)
+}
+
+/// Does one of the first events go through a pointer that one of the others writes, by their names?
+fn goes_through(trace: &EventTrace, uses: &[EventId], writes: &[EventId]) -> bool {
+    let writes = writes.iter().map(|id| trace.event(*id));
+    let mut pointers = writes
+        .filter(|event| matches!(event.kind, EventKind::Write { .. }))
+        .filter_map(|event| trace.subject(event));
+    pointers.any(|pointer| {
+        let mut names = uses.iter().filter_map(|id| trace.subject(trace.event(*id)));
+        names.any(|name| name.strip_prefix(pointer).is_some_and(|rest| rest.starts_with("->")))
+    })
+}
+
+/// Did the run crash in the statement, at an object of synchronisation?
+fn crashed_in_synchronisation(trace: &EventTrace, statement: &Statement) -> bool {
+    let crashed = trace.failure.as_ref().is_some_and(|failure| {
+        matches!(failure.kind, FailureKind::Segfault | FailureKind::UseAfterFree)
+    });
+    let last = trace.event(statement.last());
+    let next = trace.thread_of(last.id).events.get(last.index as usize + 1);
+    if !crashed || next.is_none_or(|id| trace.event(*id).kind != EventKind::Failure) {
+        return false;
+    }
+    let member = |name: &str| name.rsplit(['.', '>']).next().map(str::to_owned);
+    let own = trace.subject(last).and_then(member);
+    let objects = trace
+        .objects
+        .iter()
+        .filter(|object| !matches!(object.kind, ObjectKind::Heap | ObjectKind::Local));
+    own.is_some() && objects.into_iter().any(|object| member(&object.name) == own)
 }
 
 /// Does the statement give back a lock that is held at the event, and nothing else? Behind that the event is only
@@ -318,6 +375,44 @@ mod tests {
         assert!(moved(21, 20, Direction::Earlier));
         assert!(!moved(21, 19, Direction::Earlier), "before the acquisition");
         assert!(!moved(20, 22, Direction::Later), "behind the release");
+    }
+
+    /// A thread does one thing in each of two lines: can the second one come earlier, and the first one later?
+    fn changes_places(text: &str, names: [&str; 2]) -> [bool; 2] {
+        let mut parsed = parse(text).expect("the text is a trace");
+        let place = |line| Site {
+            file: "text.cc".to_owned(),
+            line,
+            column: 1,
+            function: "unshare".to_owned(),
+        };
+        for ((label, name), line) in ["first", "second"].into_iter().zip(names).zip(20..) {
+            let event = parsed.event(label).index();
+            parsed.trace.events[event].stack = [place(line)].into();
+            parsed.trace.events[event].name = Some(name.into());
+        }
+        if let Some(failure) = &mut parsed.trace.failure {
+            failure.kind = FailureKind::UseAfterFree;
+        }
+        let moves = |lines: (u32, u32), direction| {
+            move_line((&parsed.trace, Uses::NONE), &place(1), lines, direction).is_some()
+        };
+        [moves((21, 20), Direction::Earlier), moves((20, 21), Direction::Later)]
+    }
+
+    #[test]
+    fn a_pointer_is_not_written_before_what_goes_through_it() {
+        let text = "a: [first] W refs 1\na: [second] W rep 2\nb: R rep -> r\n";
+        assert_eq!(changes_places(text, ["doc->rep->refs", "doc->rep"]), [false; 2]);
+        assert_eq!(changes_places(text, ["doc->refs", "doc->rep"]), [true; 2]);
+        assert_eq!(changes_places(text, ["doc->rep", "doc->rep->refs"]), [true; 2]);
+    }
+
+    #[test]
+    fn a_signal_that_crashed_is_not_sent_before_what_it_is_sent_for() {
+        let text = "b: broadcast cv\na: [first] W done 1\na: [second] R x -> c\na: fail c == 0\n";
+        assert!(!changes_places(text, ["done", "this->state->cv"])[0]);
+        assert!(changes_places(text, ["done", "this->state->hops"])[0], "it is a read");
     }
 
     #[test]

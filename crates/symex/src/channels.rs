@@ -44,6 +44,9 @@ const CANCELLATIONS: u64 = 1 << 62;
 const MOST_SIGNALS: u64 = 64;
 const SIGNAL_SIZE: usize = 128;
 const SIGNALS_AT_ONCE: usize = 64;
+/// Calls that give 0 in the process that they make, in which the calling thread goes on alone.
+const FORKS: [&str; 4] = ["fork", "_Fork", "daemon", "forkpty"];
+
 /// System calls that make processes or rings: `clone`, `fork`, `vfork`, `io_uring_setup`, `clone3`.
 const UNSEEN_WRITERS: [u64; 5] = [56, 57, 58, 425, 435];
 /// `O_DIRECT` of `pipe2`: a read takes one write.
@@ -351,7 +354,12 @@ impl<'r> Engine<'r> {
                 }
             }
             (Effect::Gives, Some(descriptor)) => self.doubt_descriptor(descriptor),
-            (Effect::DoubtAll, _) => self.learned.channels.unknown |= !self.symbolic(),
+            (Effect::DoubtAll, _) => {
+                self.learned.channels.unknown |= !self.symbolic();
+                if self.recording.forked && FORKS.contains(&name) && given == Some(0) {
+                    self.learned.kept_by_fork = vec![t];
+                }
+            }
             (Effect::Doubt, _) => {
                 let made = number(self, 0).filter(|_| name == "syscall");
                 if made.is_some_and(|made| UNSEEN_WRITERS.contains(&made)) && !self.symbolic() {

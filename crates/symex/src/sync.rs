@@ -223,6 +223,10 @@ impl<'r> Engine<'r> {
             return;
         }
         self.give_locals(t, child);
+        let kept = &mut self.learned.kept_by_fork;
+        if kept.contains(&t) && !kept.contains(&child) {
+            kept.push(child);
+        }
         self.event(t, EventKind::Fork { child: model::ThreadId::from_index(child) }, None);
         let clock = self.threads[t].clock.clone();
         let stamp = self.threads[t].last_stamp;

@@ -54,7 +54,7 @@ mod wakeup;
 mod woken;
 mod words;
 
-use crate::across::{Across, Side};
+use crate::across::{Across, Flipped, Side};
 use crate::alternates::Alternate;
 use crate::dsp::Dsp;
 use crate::root_cause::RootCause;
@@ -261,6 +261,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     if let Some(found) = came_back::find(story) {
         return Some(found);
     }
+    if let Some(found) = found_in_vain(story) {
+        return Some(found);
+    }
     // Where the recorded paths lead to the failure in any order, what counts is why a thread came that way.
     if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
         return Some(found);
@@ -329,6 +332,18 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     let telling = telling.map(|found| proved_loss(story, &found).unwrap_or(found));
     // Which of two writes came last shows only in what reads see.
     telling.or_else(|| pairs.iter().find_map(|pair| order::find(story, *pair)))
+}
+
+/// The program failed all the same when what the root cause orders came the other way round, and does not when a thread sees what
+/// another one wrote that had found the same: what both did then, as two owners of one thing, follows from that.
+fn found_in_vain(story: &Story<'_>) -> Option<Found> {
+    match story.passing {
+        Passing::OtherPaths { across, in_vain: true, .. } => match across.flipped {
+            Flipped::Reversed(order) => stale::find_rival(story, Pair::Reversed(order)),
+            Flipped::Late { .. } => None,
+        },
+        _ => None,
+    }
 }
 
 /// What a run along other paths differs in may follow from an update that was lost: where the root cause says that a thread

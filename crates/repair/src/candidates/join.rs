@@ -9,7 +9,7 @@ use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::source::{Span, frames, is_destructor, same_function};
 use crate::waits::END_OF_THREAD;
-use model::{Event, EventId, EventKind, EventTrace, ObjectKind};
+use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectKind};
 
 /// The function that the program's first thread begins with.
 const MAIN: &str = "main";
@@ -54,6 +54,20 @@ fn is_told_to_end(trace: &EventTrace, read: &Event) -> bool {
     decides && behind.peek().is_some() && behind.all(ends)
 }
 
+/// Does the second step's thread write behind that what the first one's had gone by, such as that it is to end? Nobody knows
+/// whether it would have come to its end without.
+fn is_told_behind(trace: &EventTrace, first: &Event, then: &Event) -> bool {
+    let events_of =
+        |event: &Event| trace.thread_of(event.id).events.iter().map(|id| trace.event(*id));
+    let mut behind = events_of(then).filter(|event| event.index > then.index);
+    let went_by = |cell: CellId| {
+        let earlier = events_of(first).filter(|event| event.index < first.index);
+        let mut read = earlier.flat_map(|event| event.kind.reads());
+        read.any(|part| part.cell == cell && decides(trace, first.thread, part.var))
+    };
+    behind.any(|event| event.kind.writes().iter().any(|part| went_by(part.cell)))
+}
+
 /// The second step takes away what the first one uses, and its thread has created the first step's and has not joined
 /// it: it joins it first. Where that is done behind the end of `main`, as destructors of static objects are, before that.
 pub(super) fn before(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
@@ -78,6 +92,9 @@ pub(super) fn before(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         return None;
     }
     if behind.is_none() && is_of_a_call(trace, fork, then) {
+        return None;
+    }
+    if is_told_behind(trace, first, then) {
         return None;
     }
     if joins_anyway || fork.index > behind.map_or(then.index, |id| trace.event(id).index) {
@@ -208,6 +225,28 @@ mod tests {
         let bug = Bug::by_hand(trace, Pattern::Order, &events);
         let found = before(&bug, Wanted { first: look, then: close })?;
         Some(found.repair.steps[0].clone())
+    }
+
+    /// Whoever waits for the end of a thread that is told to end only behind that waits for ever.
+    #[test]
+    fn who_is_told_to_end_later_is_not_joined_before() {
+        let joins = |told: &str| {
+            let text = format!(
+                "t0: [fork] fork a\nt0: [close] W open 0\nt0: W {told} 1\na: R stop -> s\na: assume s == 0\n\
+                 a: [look] R open -> o\na: fail o == 0\n"
+            );
+            let mut parsed = parse(&text).expect("the text is a trace");
+            let [fork, close, look] = ["fork", "close", "look"].map(|label| parsed.event(label));
+            let trace = &mut parsed.trace;
+            trace.events[fork.index()].stack = [place(22, MAIN)].into();
+            trace.events[close.index()].stack = [place(10, "Log::~Log"), place(27, MAIN)].into();
+            trace.events[look.index()].stack = [place(11, "add")].into();
+            let events = [look, close];
+            let bug = Bug::by_hand(trace, Pattern::Order, &events);
+            before(&bug, Wanted { first: look, then: close }).is_some()
+        };
+        assert!(!joins("stop"));
+        assert!(joins("count"), "nobody goes by that");
     }
 
     /// A pool's thread is there before the functions that hand it what they have made.

@@ -89,6 +89,8 @@ pub(crate) struct Learned {
     pub reported: Option<usize>,
     /// The thread that a run hung of: what it asked for lay in another one's stack, and had no reason to keep it.
     pub lost: Option<usize>,
+    /// In a process that is a fork: the thread that forked, and those that were created behind that. Empty where that is not seen.
+    pub kept_by_fork: Vec<usize>,
     /// When the panic began that the run failed of, or the program's own handler of the crash, by the processor's clock.
     pub panicked: Option<u64>,
     /// Pipes and their like.

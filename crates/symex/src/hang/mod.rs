@@ -174,6 +174,9 @@ impl Engine<'_> {
         if self.threads[t].exited {
             return false;
         }
+        if self.is_left_behind(t) {
+            return false;
+        }
         if idle && self.limits.watcher == Some(self.threads[t].log.serial) {
             self.note_running(t);
             return false;

@@ -23,6 +23,13 @@ impl Engine<'_> {
         }
     }
 
+    /// Is it a thread that the process does not have, which is a fork, but for its log until then? What it was in does not come
+    /// to an end, and it waits for nothing.
+    pub(super) fn is_left_behind(&self, t: usize) -> bool {
+        let kept = &self.learned.kept_by_fork;
+        self.recording.forked && !kept.is_empty() && !kept.contains(&t)
+    }
+
     /// The threads that still ran, in the order of threads, where these may have brought the run to its end;
     /// none where it hung.
     pub(super) fn still_runs(
