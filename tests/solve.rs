@@ -445,6 +445,28 @@ fn texts_that_are_parsed_elsewhere_do_not_hide_the_recorded_order() {
     }
 }
 
+/// Where a run is too long to be walked in the time, another one that fails in the same way is told, and what comes behind
+/// `solve` is about that one.
+#[test]
+fn a_run_that_is_too_long_is_told_by_a_shorter_one() {
+    let (workspace, trace) = recorded("first_run.c", &["cc", "-g", "-O1"], &[]);
+    let solve = ["solve", "--timeout", "18", trace];
+    let said = workspace.symbiosis(solve).expect_code(SUCCESS).stdout();
+    for part in [
+        "cause: t0 read `answer` (first_run.c:33) before t0.1 wrote it",
+        "the recorded run was too long to be explained in this time",
+        "context switches (replay: confirmed)",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let replayed = workspace.symbiosis(["replay", trace]).expect_code(SUCCESS).stdout();
+    assert!(replayed.contains("1 of 1"), "{replayed}");
+    // Alone, there is no answer in this time, and what was found before is kept.
+    let alone = workspace.symbiosis(["solve", "--no-replay", "--timeout", "3", trace]);
+    assert!(alone.expect_code(LIMIT).stdout().contains("more --timeout is needed"));
+    workspace.symbiosis(["show", trace]).expect_code(SUCCESS);
+}
+
 /// Where it crashes has to do with what the allocator gave the memory to, in every run something else.
 #[test]
 fn a_shared_pointer_that_is_assigned_while_it_is_copied_is_told_by_both() {
