@@ -107,6 +107,7 @@ mod strings;
 mod sync;
 mod tail;
 mod thread;
+mod tight;
 mod tries;
 mod value;
 mod words;
