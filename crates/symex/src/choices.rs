@@ -4,7 +4,7 @@ use crate::thread::{Stop, Thread, contradiction};
 use trace_format::layout::tag;
 
 /// See [`Thread`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Choices {
     /// The token's bits behind a leading one.
     token: u32,

@@ -1,5 +1,6 @@
 //! The list of a loop's instructions.
 
+use super::again::Outcomes;
 use super::{Access, At, Edge, End, Op, Part, Step, Tight};
 use crate::image::FunctionInfo;
 use ir::loops::Loop;
@@ -64,6 +65,8 @@ impl Tight {
         if parts.len() != order.len() || !parts.first().is_some_and(goes_on) || size > LARGEST {
             return None;
         }
+        let accesses = |op: &Op| matches!(op.step, Step::Access(_));
+        let may_repeat = !parts.iter().flat_map(|part| &part.ops).any(accesses);
         Some(Self {
             parts,
             inputs: maker.inputs,
@@ -72,6 +75,8 @@ impl Tight {
             slots: maker.slots.len(),
             entered: Cell::new(0),
             rounds: Cell::new(0),
+            may_repeat,
+            outcomes: Outcomes::default(),
         })
     }
 }

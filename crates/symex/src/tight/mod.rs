@@ -9,6 +9,7 @@
 //! says, or where control leaves the loop, the thread is left before that instruction or branch, which is walked by
 //! itself. Nobody watches the loop's rounds meanwhile ([`crate::idle`], [`crate::endless`]), since they have no events.
 
+mod again;
 mod make;
 
 use crate::concrete;
@@ -17,17 +18,18 @@ use crate::image::FunctionInfo;
 use crate::plain::{Here, Marks};
 use crate::thread::{BranchRecord, CodeFrame, Entry, Stop};
 use crate::value::Value;
+use again::Outcomes;
 use ir::types::{BlockId, InstId, Operand, Type};
 use model::{BinOp, CmpOp};
 use std::cell::Cell;
 
 /// So many instructions are walked until the walk asks what is left to spend.
-const LONGEST: u32 = 1 << 14;
+const LONGEST: u32 = 1 << 19;
 /// After so many entries a loop that went round less than once each time is walked as any other code.
 const TRIALS: u32 = 64;
 
 /// A number, and by when the thread had it ([`crate::failure::Known`]).
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     value: u64,
     known: usize,
@@ -127,6 +129,9 @@ pub(crate) struct Tight {
     slots: usize,
     entered: Cell<u32>,
     rounds: Cell<u32>,
+    /// It accesses no memory.
+    may_repeat: bool,
+    outcomes: Outcomes,
 }
 
 impl Tight {
@@ -234,7 +239,7 @@ fn number(value: &Value, bits: u32) -> Option<u64> {
 }
 
 /// What happened on the way, which the frame gets in the end.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Way {
     /// Per part: the number of its last branch, and the part from which it was entered last.
     branched: Vec<Option<u64>>,
@@ -310,6 +315,34 @@ impl<'r> Engine<'r> {
         tight: &'r Tight,
         slots: &mut [Slot],
     ) -> (Way, Result<(), Stop>) {
+        let begin = self.begins(t, tight, slots);
+        let known = begin.as_ref().and_then(|begin| self.repeat_outcome(t, tight, begin, slots));
+        let (way, at, end) = match known {
+            Some((way, at)) => (way, at, Ok(())),
+            None => {
+                let (way, at, end) = self.walk_parts(t, info, tight, slots);
+                if let Some(begin) = begin.filter(|_| end.is_ok()) {
+                    self.keep_outcome(t, tight, begin, (slots, &way, at));
+                }
+                (way, at, end)
+            }
+        };
+        if way.walked == 0 {
+            return (way, end);
+        }
+        self.leave_tight(t, tight, at, &way, slots);
+        let end = if way.behind_region { end.and_then(|()| self.behind_region(t)) } else { end };
+        (way, end)
+    }
+
+    /// Gives where the thread is in the end, as a part and an instruction of it.
+    fn walk_parts(
+        &mut self,
+        t: usize,
+        info: &'r FunctionInfo<'r>,
+        tight: &'r Tight,
+        slots: &mut [Slot],
+    ) -> (Way, (usize, InstId), Result<(), Stop>) {
         let mut way = Way {
             branched: vec![None; tight.parts.len()],
             entered: vec![None; tight.parts.len()],
@@ -383,12 +416,7 @@ impl<'r> Engine<'r> {
                 break (first, Ok(()));
             }
         };
-        if way.walked == 0 {
-            return (way, end);
-        }
-        self.leave_tight(t, tight, (at, next), &way, slots);
-        let end = if way.behind_region { end.and_then(|()| self.behind_region(t)) } else { end };
-        (way, end)
+        (way, (at, next), end)
     }
 
     /// Have both streams been used up?
