@@ -474,12 +474,11 @@ impl Builder {
         if self.outcomes.is_empty() {
             return;
         }
-        let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+        // What a loop computes of all that it read is in every round's condition: nothing is looked at twice.
+        let mut seen = vec![false; exprs.len()];
         let mut needed: FxHashSet<VarId> = FxHashSet::default();
         let mut look = |asked: &mut dyn Iterator<Item = ExprId>| {
-            for expr in asked.filter(|expr| seen.insert(*expr)) {
-                needed.extend(exprs.variables(expr));
-            }
+            exprs.each_variable(asked, &mut seen, |var| _ = needed.insert(var));
             needed.clone()
         };
         let logs = &self.threads;

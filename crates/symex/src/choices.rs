@@ -4,7 +4,7 @@ use crate::thread::{Stop, Thread, contradiction};
 use trace_format::layout::tag;
 
 /// See [`Thread`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Choices {
     /// The token's bits behind a leading one.
     token: u32,
@@ -42,7 +42,8 @@ impl Thread<'_> {
         Some(self.choices.token >> left & 1)
     }
 
-    fn read_choices(&mut self) -> Result<(), Stop> {
+    /// Reads the choices that come next; `peek` showed some, and none is left.
+    pub fn read_choices(&mut self) -> Result<(), Stop> {
         let Some(token) = self.path_word().and_then(choices) else {
             return contradiction("no choices where a branch is");
         };

@@ -128,12 +128,22 @@ impl<'r> Engine<'r> {
     fn end_region(&mut self, t: usize) -> Result<(), Stop> {
         let chosen = self.threads[t].choices.made > 0;
         self.threads[t].end_region();
+        self.read_behind_region(t, chosen)
+    }
+
+    fn read_behind_region(&mut self, t: usize, chosen: bool) -> Result<(), Stop> {
         match self.threads[t].peek()? {
             Some(Entry::Runtime(RuntimeEvent::Reading)) if chosen => {
                 self.runtime(t, RuntimeEvent::Reading)
             }
             _ => Ok(()),
         }
+    }
+
+    /// What the runtime may have had to say behind a region that had choices, and ended at the start of a block.
+    pub(crate) fn behind_region(&mut self, t: usize) -> Result<(), Stop> {
+        self.read_behind_region(t, true)?;
+        self.handle_late_signals(t, 0)
     }
 
     /// The values of a block's phis; all are read before any is written.

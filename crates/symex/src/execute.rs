@@ -377,6 +377,15 @@ fn survey<'r>(
         let open: Vec<u64> = ends.filter(|end| shared.at(*end).is_some()).collect();
         let goes_on = !open.is_empty();
         learned.open_ends.extend(open);
+        tracing::debug!(
+            round,
+            cells = ranges.len(),
+            late,
+            unjudged,
+            published,
+            goes_on,
+            "surveyed"
+        );
         if !(late || unjudged || published || goes_on) {
             break;
         }

@@ -173,6 +173,15 @@ impl Idle<'_> {
         }
     }
 
+    /// Is nothing watched, and has nothing happened since the thread came to the header of this loop, the innermost one?
+    pub fn is_calm(&self, (depth, serial, header): (usize, u64, BlockId)) -> bool {
+        !self.active
+            && self.loops.last().is_some_and(|top| {
+                (top.depth, top.serial, top.body.header) == (depth, serial, header)
+                    && (top.effects, top.made) == (self.effects, self.made)
+            })
+    }
+
     /// Something was done that is not to be left out.
     pub fn effect(&mut self) {
         self.effects += 1;

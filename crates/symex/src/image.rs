@@ -7,6 +7,7 @@ use crate::memory::MemoryByte;
 use crate::plain::{self, Marks};
 use crate::recording::{RecordedModule, Recording};
 use crate::report::SymexError;
+use crate::tight::Tight;
 use crate::value::Value;
 use ir::loops::Loops;
 use ir::plan::FunctionPlan;
@@ -38,6 +39,8 @@ pub(crate) struct FunctionInfo<'r> {
     /// Per instruction: the site of the gate before it.
     gates: Vec<Option<Box<str>>>,
     loops: OnceCell<Loops>,
+    /// By block.
+    tight: OnceCell<Vec<OnceCell<Option<Box<Tight>>>>>,
     wrapper: OnceCell<Option<Wrapper>>,
 }
 
@@ -65,6 +68,15 @@ impl FunctionInfo<'_> {
     /// The function's loops.
     pub fn loops(&self) -> &Loops {
         self.loops.get_or_init(|| Loops::of(self.function))
+    }
+
+    /// How to walk the loop that begins at a block in one piece.
+    pub fn tight(&self, module: &Module, header: BlockId) -> Option<&Tight> {
+        let body = self.loops().at(header)?;
+        let count = self.function.blocks.len();
+        let all = self.tight.get_or_init(|| (0..count).map(|_| OnceCell::new()).collect());
+        let made = all.get(header.index())?;
+        made.get_or_init(|| Tight::of(module, self, body).map(Box::new)).as_deref()
     }
 }
 
@@ -253,9 +265,20 @@ impl<'r> Image<'r> {
             }
             let has_gate = |id: InstId| gates.get(id.index()).is_some_and(Option::is_some);
             let marks = plain::marks(self.module(module), function, &plan, has_gate);
-            let (loops, wrapper) = (OnceCell::new(), OnceCell::new());
+            let (loops, tight, wrapper) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
             let branch_levels = continued::branch_levels(self.module(module), function);
-            FunctionInfo { module, id, function, plan, marks, branch_levels, gates, loops, wrapper }
+            FunctionInfo {
+                module,
+                id,
+                function,
+                plan,
+                marks,
+                branch_levels,
+                gates,
+                loops,
+                tight,
+                wrapper,
+            }
         }))
     }
 

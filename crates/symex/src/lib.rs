@@ -12,6 +12,7 @@
 //! | `engine` | state, main loop, values against the log |
 //! | `budget` | what all that may take |
 //! | `control`, `call` | blocks, functions, uninstrumented code |
+//! | `plain`, `tight` | runs of plain instructions, and loops of them, walked faster |
 //! | `eval` | side-effect-free instructions, one family per file |
 //! | `memory_ops`, `access` | accesses: addresses, cells, events |
 //! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
@@ -107,6 +108,7 @@ mod strings;
 mod sync;
 mod tail;
 mod thread;
+mod tight;
 mod tries;
 mod value;
 mod words;

@@ -21,7 +21,8 @@ use ir::name::operand_type;
 use ir::plan::FunctionPlan;
 use ir::regions;
 use ir::types::{
-    BinaryOp, Callee, Function, InstId, InstKind, Instruction, Module, Operand, Type, TypeId,
+    BinaryOp, Callee, ConstantKind, Function, InstId, InstKind, Instruction, Module, Operand, Type,
+    TypeId,
 };
 
 /// At most so many instructions of a run are walked at once, so that the question of what is left to spend comes in time.
@@ -78,6 +79,21 @@ impl Marks {
         self.is(LOGGED)
     }
 
+    /// A load or a store of a number of whole bytes, which a run may have.
+    pub fn moves(self) -> bool {
+        self.is(MOVES)
+    }
+
+    /// A branch that a run may have.
+    pub fn branches(self) -> bool {
+        self.is(BRANCHES)
+    }
+
+    /// The width of the integer or pointer that an instruction computes which a run may have.
+    pub fn computed_bits(self) -> Option<u32> {
+        (self.is(COMPUTES) && self.bits != 0).then_some(u32::from(self.bits))
+    }
+
     pub fn is_guessed(self) -> bool {
         self.is(GUESSED)
     }
@@ -97,7 +113,7 @@ pub(crate) fn marks(
 ) -> Vec<Marks> {
     let mark = |set: bool, mark: u16| if set { mark } else { 0 };
     let of = |(id, inst): (InstId, &Instruction)| {
-        let (faults, gate) = (may_fault(&inst.kind), has_gate(id));
+        let (faults, gate) = (may_fault(module, &inst.kind), has_gate(id));
         let (logged, reading) = (plan.values.contains(&id), plan.readings.contains(&id));
         let bits = match &inst.kind {
             InstKind::Load { .. } => number_bits(module, inst.ty),
@@ -150,10 +166,12 @@ fn number_bits(module: &Module, ty: TypeId) -> u8 {
 }
 
 /// Can the processor refuse it, see [`Engine::handle_fault`]?
-fn may_fault(kind: &InstKind) -> bool {
+fn may_fault(module: &Module, kind: &InstKind) -> bool {
     match kind {
-        InstKind::Binary(op, ..) => {
-            matches!(op, BinaryOp::SDiv | BinaryOp::UDiv | BinaryOp::SRem | BinaryOp::URem)
+        InstKind::Binary(op, _, divisor) => {
+            let divides =
+                matches!(op, BinaryOp::SDiv | BinaryOp::UDiv | BinaryOp::SRem | BinaryOp::URem);
+            divides && !divides_well(module, *divisor)
         }
         InstKind::Unreachable => true,
         InstKind::Call(call) => matches!(call.callee, Callee::Direct(_)),
@@ -161,13 +179,26 @@ fn may_fault(kind: &InstKind) -> bool {
     }
 }
 
+/// Is it a constant by which every number can be divided: neither 0 nor -1?
+fn divides_well(module: &Module, divisor: Operand) -> bool {
+    let Operand::Const(id) = divisor else { return false };
+    let Some(constant) = module.constants.get(id.index()) else { return false };
+    match (&constant.kind, module.scalar_bits(constant.ty)) {
+        (ConstantKind::Int(words), Some(bits @ 1..=64)) => {
+            let ones = u64::MAX >> (64 - bits);
+            words.first().is_some_and(|word| *word & ones != 0 && *word & ones != ones)
+        }
+        _ => false,
+    }
+}
+
 /// The instruction that a thread is at.
 #[derive(Clone, Copy)]
-struct Here<'r> {
-    info: &'r FunctionInfo<'r>,
-    id: InstId,
-    inst: &'r Instruction,
-    marks: Marks,
+pub(crate) struct Here<'r> {
+    pub info: &'r FunctionInfo<'r>,
+    pub id: InstId,
+    pub inst: &'r Instruction,
+    pub marks: Marks,
 }
 
 impl<'r> Engine<'r> {
@@ -217,11 +248,13 @@ impl<'r> Engine<'r> {
                 InstKind::Br(target) => {
                     *walked += 1;
                     self.enter_block(t, *target)?;
+                    self.run_tight(t, walked)?;
                     continue;
                 }
                 InstKind::CondBr(..) => {
                     *walked += 1;
                     self.branch(t, id, inst)?;
+                    self.run_tight(t, walked)?;
                     continue;
                 }
                 _ => false,
@@ -306,7 +339,7 @@ impl<'r> Engine<'r> {
     }
 
     /// A load of what memory has, where the log agrees. False where it is to be walked by itself.
-    fn plain_load(&mut self, t: usize, here: Here<'r>, pointer: Operand) -> bool {
+    pub(crate) fn plain_load(&mut self, t: usize, here: Here<'r>, pointer: Operand) -> bool {
         let Here { info, id, inst, marks } = here;
         let Some(place) = self.plain_place(t, pointer, marks) else { return false };
         let Some(number) = self.memory.number(place.address, place.length) else { return false };
@@ -358,7 +391,13 @@ impl<'r> Engine<'r> {
     }
 
     /// A store that nobody else sees. False where it is to be walked by itself.
-    fn plain_store(&mut self, t: usize, here: Here<'r>, pointer: Operand, value: Operand) -> bool {
+    pub(crate) fn plain_store(
+        &mut self,
+        t: usize,
+        here: Here<'r>,
+        pointer: Operand,
+        value: Operand,
+    ) -> bool {
         let Here { info, id, marks, .. } = here;
         let value = self.scalar(t, value).filter(|value| value.width == u32::from(marks.bits));
         let number = value.and_then(Scalar::as_const).and_then(|word| u64::try_from(word).ok());

@@ -584,6 +584,24 @@ impl<'r> Thread<'r> {
         self.path.pass(1);
     }
 
+    /// Moves past so many entries, which are known to be choices.
+    pub fn skip(&mut self, entries: usize) {
+        if entries == 0 {
+            return;
+        }
+        self.empty_regions = 0;
+        self.path_at += entries;
+        let mut left = entries;
+        while left > 0 {
+            let ready = self.path.ahead(1).len().min(left);
+            if ready == 0 {
+                break;
+            }
+            self.path.pass(ready);
+            left -= ready;
+        }
+    }
+
     /// How many empty tokens stand before the handler that comes next.
     pub fn empty_before(&self) -> u32 {
         self.path_word().map_or(0, |word| (word & tag::PAYLOAD) >> tag::EMPTY_SHIFT)

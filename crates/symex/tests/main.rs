@@ -11,4 +11,5 @@ mod points;
 mod repeats;
 mod strings;
 mod support;
+mod tight;
 mod walks;

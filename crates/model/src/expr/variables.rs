@@ -23,6 +23,31 @@ impl ExprPool {
         found.into_iter().collect()
     }
 
+    /// Calls `found` with the variables that expressions depend on, but for those below expressions that are `seen`, by index,
+    /// already; what is looked at is seen from then on.
+    pub fn each_variable(
+        &self,
+        of: impl Iterator<Item = ExprId>,
+        seen: &mut [bool],
+        mut found: impl FnMut(VarId),
+    ) {
+        let mut stack = Vec::new();
+        for id in of {
+            stack.push(id);
+            while let Some(id) = stack.pop() {
+                let Some(seen) = seen.get_mut(id.0 as usize) else { continue };
+                if std::mem::replace(seen, true) {
+                    continue;
+                }
+                let expr = self.get(id);
+                if let Expr::Var { var, .. } = expr {
+                    found(var);
+                }
+                expr.for_each_operand(|operand| stack.push(operand));
+            }
+        }
+    }
+
     /// By index of expression, `of` a variable, and `join` of what its operands have, which come before it; `nothing` for
     /// one without variables. For all at once, since what a loop computes may hang on all of its rounds.
     #[must_use]
@@ -52,6 +77,20 @@ impl ExprPool {
 mod tests {
     use super::*;
     use crate::BinOp;
+
+    #[test]
+    fn no_expression_is_looked_at_twice() {
+        let mut pool = ExprPool::default();
+        let [one, other] = [VarId(3), VarId(5)].map(|var| pool.var(var, 32));
+        let sum = pool.bin(BinOp::Add, one, other);
+        let product = pool.bin(BinOp::Mul, sum, one);
+        let mut seen = vec![false; pool.len()];
+        let mut found = Vec::new();
+        pool.each_variable([one, sum].into_iter(), &mut seen, |var| found.push(var.0));
+        assert_eq!(found, [3, 5]);
+        pool.each_variable([sum, product].into_iter(), &mut seen, |var| found.push(var.0));
+        assert_eq!(found, [3, 5]);
+    }
 
     #[test]
     fn what_is_joined_is_what_the_variables_have() {

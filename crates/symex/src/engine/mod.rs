@@ -36,6 +36,7 @@ use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options, RunningThread, SymexError};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
+use crate::tight::Slot;
 use crate::value::{Scalar, Value};
 use crate::words::Words;
 use ir::effects::{Kind, effect};
@@ -215,6 +216,8 @@ pub(crate) struct Engine<'r> {
     pub own: Own<'r>,
     /// Objects of libraries in the program's memory.
     pub opaque: Opaque,
+    /// The numbers of the loop that is walked in one piece, kept for the next one.
+    pub slots: Vec<Slot>,
 }
 
 impl<'r> Engine<'r> {
@@ -284,6 +287,7 @@ impl<'r> Engine<'r> {
             words: Words::default(),
             own: Own::default(),
             opaque: Opaque::default(),
+            slots: Vec::new(),
             addresses: thread_locals::Addresses::default(),
             used_after_free: None,
             awaited_child: None,

@@ -29,7 +29,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    fn of(&self, operand: Operand) -> Option<usize> {
+    pub fn of(&self, operand: Operand) -> Option<usize> {
         match operand {
             Operand::Inst(id) => self.registers.get(id.index()).copied().flatten(),
             Operand::Param(at) => Some(*self.arguments.get(at as usize).unwrap_or(&self.entered)),

@@ -107,7 +107,7 @@ impl Engine<'_> {
         may_be
     }
 
-    fn may_be_behind_panic(&self, t: usize) -> bool {
+    pub(crate) fn may_be_behind_panic(&self, t: usize) -> bool {
         self.panicked_elsewhere(t).is_some_and(|panicked| self.latest(t) > panicked)
     }
 
