@@ -188,16 +188,15 @@ fn executed(
 /// When the trace cannot be read, records no failure, or a stage breaks. "No schedule" and "out of
 /// time" are answers.
 pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, PipelineError> {
-    let watched = watched::trace(directory);
-    if let Some(watched) = watched {
+    if let Some(watched) = watched::trace(directory) {
         return solve_watched(directory, &watched, options);
     }
-    let answer = solve_this(directory, options, true)?;
-    // What is kept of an earlier answer is not what this one is about.
-    if answer.walked && answer.trace == directory {
-        watched::forget(&directory.join(shorter::DIRECTORY))?;
+    if let Some(shorter) = shorter::kept(directory) {
+        let mut answer = solve(&shorter, options)?;
+        answer.solution.replay_notes.insert(0, shorter::note(directory, &shorter)?);
+        return Ok(answer);
     }
-    Ok(answer)
+    solve_this(directory, options, true)
 }
 
 /// Solves the trace of this run. `may_shorten`: where it is too long, a shorter one with the same failure is explained.

@@ -449,22 +449,26 @@ fn texts_that_are_parsed_elsewhere_do_not_hide_the_recorded_order() {
 /// `solve` is about that one.
 #[test]
 fn a_run_that_is_too_long_is_told_by_a_shorter_one() {
-    let (workspace, trace) = recorded("first_run.c", &["cc", "-g", "-O1"], &[]);
+    let (workspace, trace) =
+        recorded("first_run.c", &["cc", "-g", "-O1"], &["--until-failure", "1"]);
     let solve = ["solve", "--timeout", "18", trace];
     let said = workspace.symbiosis(solve).expect_code(SUCCESS).stdout();
     for part in [
-        "cause: t0 read `answer` (first_run.c:33) before t0.1 wrote it",
+        "cause: t0 failed (first_run.c:35) before t0.1 wrote `answer` (first_run.c:20)",
         "the recorded run was too long to be explained in this time",
         "context switches (replay: confirmed)",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let replayed = workspace.symbiosis(["replay", trace]).expect_code(SUCCESS).stdout();
-    assert!(replayed.contains("1 of 1"), "{replayed}");
-    // Alone, there is no answer in this time, and what was found before is kept.
+    assert!(replayed.contains("reproduced 1 of 1"), "{replayed}");
+    let shown = workspace.symbiosis(["show", trace]).expect_code(SUCCESS).stdout();
+    assert!(shown.contains("the recorded run was too long"), "{shown}");
+    // The recorded run has no answer of its own in this time.
+    fs::remove_dir_all(workspace.path(trace).join("shorter")).expect("it is there");
     let alone = workspace.symbiosis(["solve", "--no-replay", "--timeout", "3", trace]);
-    assert!(alone.expect_code(LIMIT).stdout().contains("more --timeout is needed"));
-    workspace.symbiosis(["show", trace]).expect_code(SUCCESS);
+    let alone = alone.expect_code(LIMIT).stdout();
+    assert!(alone.contains("more --timeout is needed"), "{alone}");
 }
 
 /// Where it crashes has to do with what the allocator gave the memory to, in every run something else.

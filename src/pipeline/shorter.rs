@@ -18,7 +18,7 @@ use symex::{Execution, RecordedFailureKind, Spending};
 use trace_format::{Failure, FailureKind, Manifest};
 
 /// Where, in the directory of a trace, the trace of the shorter run is.
-pub(super) const DIRECTORY: &str = "shorter";
+const DIRECTORY: &str = "shorter";
 /// Where it is until its failing schedule was followed: no answer is about it before that.
 const PENDING_DIRECTORY: &str = "shorter.partial";
 /// Where a run is that is looked at.
@@ -167,7 +167,7 @@ impl<'a> Shorter<'a> {
         let options = SolveOptions { time, ..self.options.clone() };
         match solve_this(place, &options, false) {
             Ok(mut answer) if answer.failing.replay == Replay::Confirmed => {
-                let note = self.note(place)?;
+                let note = note(self.directory, place)?;
                 answer.solution.replay_notes.insert(0, note);
                 Ok(Some(answer))
             }
@@ -182,26 +182,29 @@ impl<'a> Shorter<'a> {
             }
         }
     }
+}
 
-    fn note(&self, place: &Path) -> Result<String, PipelineError> {
-        let found = whole_manifest(place)?;
-        let percent =
-            found.stream_bytes().saturating_mul(100) / self.manifest.stream_bytes().max(1);
-        let part = match percent {
-            0 => "less than 1".to_owned(),
-            percent => percent.to_string(),
-        };
-        let how = match is_as_recorded(&self.manifest, &found) {
-            true => "failed in the same way".to_owned(),
-            false => {
-                format!("with every access to freed memory watched, fails so: {}", ending(&found))
-            }
-        };
-        Ok(format!(
-            "the recorded run was too long to be explained in this time: the program, run again, {how} after \
-             {part} % of its log; that is another run, which is explained here"
-        ))
-    }
+/// What to say of an answer that is about the trace of a shorter run.
+pub(super) fn note(directory: &Path, shorter: &Path) -> Result<String, PipelineError> {
+    let (recorded, found) = (whole_manifest(directory)?, whole_manifest(shorter)?);
+    let percent = found.stream_bytes().saturating_mul(100) / recorded.stream_bytes().max(1);
+    let part = match percent {
+        0 => "less than 1".to_owned(),
+        percent => percent.to_string(),
+    };
+    let how = match is_as_recorded(&recorded, &found) {
+        true => "failed in the same way".to_owned(),
+        false => {
+            format!("with every access to freed memory watched, failed so: {},", ending(&found))
+        }
+    };
+    let kept = directory.join(DIRECTORY);
+    Ok(format!(
+        "the recorded run was too long to be explained in this time: the program, run again, {how} after \
+         {part} % of its log; that is another run, which is explained here (to have the recorded one explained, \
+         remove {} and give more --timeout)",
+        kept.display()
+    ))
 }
 
 /// The trace of a shorter run, where an answer is about one.

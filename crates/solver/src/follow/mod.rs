@@ -184,11 +184,11 @@ impl<'p, 't> Search<'p, 't> {
     /// Where the search came farthest, lets the event go on that cannot because of what it would read, the first one by the
     /// clock. False where there is none.
     fn spare(&mut self) -> bool {
-        self.to_farthest();
+        self.return_to_farthest();
         self.state.spare_first()
     }
 
-    fn to_farthest(&mut self) {
+    fn return_to_farthest(&mut self) {
         self.choices.clear();
         self.dead.clear();
         self.state.undo(self.farthest.common);
@@ -202,7 +202,7 @@ impl<'p, 't> Search<'p, 't> {
 
     /// Says in the log what each thread was to do where the search came farthest.
     fn tell_where(&mut self) {
-        self.to_farthest();
+        self.return_to_farthest();
         let program = self.state.program;
         for thread in 0..program.threads.len() {
             let Some(op) = self.state.next(thread) else { continue };
