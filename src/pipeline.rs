@@ -227,6 +227,9 @@ fn solve_this(
     let mut execution = match walked {
         Ok(execution) => execution,
         Err(PipelineError::Symex(symex::SymexError::BudgetSpent)) => {
+            if let Some(spare) = shorter.as_ref().map(Shorter::spare).transpose()?.flatten() {
+                return Ok(spare);
+            }
             return Ok(not_walked::answer(directory, &loaded, &budget, start.elapsed()));
         }
         Err(error) => return Err(error),
@@ -254,8 +257,12 @@ fn solve_this(
         return Ok(shorter);
     }
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    match left.is_none_or(|left| left > begun.elapsed()) {
-        true => explained(deadline),
+    let answer = match left.is_none_or(|left| left > begun.elapsed()) {
+        true => explained(deadline)?,
+        false => answer,
+    };
+    match answer.solution.verdict == render::solution::Verdict::Unknown {
+        true => Ok(shorter.spare()?.unwrap_or(answer)),
         false => Ok(answer),
     }
 }

@@ -4,13 +4,14 @@
 //! chance it mostly meets early, too. Where the recorded run is not walked after a part of the time, or has no failing
 //! schedule after half of what is left then, the program is run again with random pauses. A run that fails in the same way
 //! after much less is recorded in the trace's directory and explained; the answer says that it is another one. It is an
-//! answer only when the program follows its failing schedule; otherwise the recorded run is gone on with.
+//! answer only when the program follows its failing schedule; otherwise the recorded run is gone on with. Where nothing comes of
+//! that, a failing schedule that there was no time to follow is better than none.
 
 use super::budget::Budget;
 use super::confirm::{Confirmer, whole_manifest};
 use super::{Answer, Loaded, PipelineError, SolveOptions, solve_this};
 use crate::record::ending;
-use render::solution::Replay;
+use render::solution::{Replay, Verdict};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ use trace_format::{Failure, FailureKind, Manifest};
 const DIRECTORY: &str = "shorter";
 /// Where it is until its failing schedule was followed: no answer is about it before that.
 const PENDING_DIRECTORY: &str = "shorter.partial";
+/// Where one is whose failing schedule was not followed in the time.
+const SPARE_DIRECTORY: &str = "shorter-spare.partial";
 /// Where a run is that is looked at.
 const NEXT_DIRECTORY: &str = "shorter-next.partial";
 /// The walk along the recorded run has this part of the time to itself, ...
@@ -52,6 +55,8 @@ pub(super) struct Shorter<'a> {
     /// Whoever uses freed memory may fail much later: such runs are watched.
     watches_heap: bool,
     seed: Cell<u64>,
+    /// A failing schedule of a shorter run that the program was not seen to follow, nor to leave.
+    spare: RefCell<Option<Answer>>,
 }
 
 impl<'a> Shorter<'a> {
@@ -72,8 +77,16 @@ impl<'a> Shorter<'a> {
         let watches_heap = loaded.watches_heap || is_of_heap(failure.kind);
         let confirmer = Confirmer::of_run(directory, false, replay, deadline)?;
         let manifest = whole_manifest(directory)?;
-        let seed = Cell::new(1);
-        Ok(Some(Self { directory, manifest, confirmer, options, deadline, watches_heap, seed }))
+        Ok(Some(Self {
+            directory,
+            manifest,
+            confirmer,
+            options,
+            deadline,
+            watches_heap,
+            seed: Cell::new(1),
+            spare: RefCell::new(None),
+        }))
     }
 
     /// Looks for shorter runs and explains them, the first time that the time `budget` has gone on for its part. The
@@ -110,27 +123,40 @@ impl<'a> Shorter<'a> {
     pub(super) fn answer(&self) -> Result<Option<Answer>, PipelineError> {
         let place = self.directory.join(PENDING_DIRECTORY);
         let until = Instant::now() + self.left() / 2;
-        let mut answer = None;
         for _ in 0..EXPLAINED {
-            if answer.is_some() || !self.find(&place, until)? {
+            if !self.find(&place, until)? {
                 break;
             }
             let time = until.saturating_duration_since(Instant::now());
-            answer = self.explained(&place, time)?;
+            let Some(answer) = self.explained(&place, time)? else { continue };
+            if answer.failing.replay == Replay::Confirmed {
+                return self.keep(answer, &place).map(Some);
+            }
+            let spare = self.directory.join(SPARE_DIRECTORY);
+            forget(&spare)?;
+            fs_err::rename(&place, &spare).map_err(PipelineError::Write)?;
+            *self.spare.borrow_mut() = Some(moved(answer, &place, &spare));
         }
-        let Some(answer) = answer else {
-            forget(&place)?;
-            return Ok(None);
-        };
+        forget(&place)?;
+        Ok(None)
+    }
+
+    /// The answer about a shorter run whose failing schedule was not followed in the time, for when there is none about the
+    /// recorded one.
+    ///
+    /// # Errors
+    /// When its trace cannot be moved.
+    pub(super) fn spare(&self) -> Result<Option<Answer>, PipelineError> {
+        let Some(answer) = self.spare.borrow_mut().take() else { return Ok(None) };
+        self.keep(answer, &self.directory.join(SPARE_DIRECTORY)).map(Some)
+    }
+
+    /// Keeps the trace that an answer is about.
+    fn keep(&self, answer: Answer, place: &Path) -> Result<Answer, PipelineError> {
         let kept = self.directory.join(DIRECTORY);
         forget(&kept)?;
-        fs_err::rename(&place, &kept).map_err(PipelineError::Write)?;
-        // What it is about may be a run of that run, with a watched heap.
-        let trace = match answer.trace.strip_prefix(&place) {
-            Ok(within) => kept.join(within),
-            Err(_) => kept,
-        };
-        Ok(Some(Answer { trace, ..answer }))
+        fs_err::rename(place, &kept).map_err(PipelineError::Write)?;
+        Ok(moved(answer, place, &kept))
     }
 
     /// Makes runs until one fails in the same way after much less, and for a moment more, since a run that is shorter still
@@ -166,7 +192,10 @@ impl<'a> Shorter<'a> {
     fn explained(&self, place: &Path, time: Duration) -> Result<Option<Answer>, PipelineError> {
         let options = SolveOptions { time, ..self.options.clone() };
         match solve_this(place, &options, false) {
-            Ok(mut answer) if answer.failing.replay == Replay::Confirmed => {
+            Ok(mut answer)
+                if answer.solution.verdict == Verdict::FailingSchedule
+                    && answer.failing.replay != Replay::Diverged =>
+            {
                 let note = note(self.directory, place)?;
                 answer.solution.replay_notes.insert(0, note);
                 Ok(Some(answer))
@@ -182,6 +211,16 @@ impl<'a> Shorter<'a> {
             }
         }
     }
+}
+
+/// An answer about a trace that was moved. What it is about may be a run of that run, with a watched heap.
+fn moved(answer: Answer, from: &Path, to: &Path) -> Answer {
+    let trace = match answer.trace.strip_prefix(from) {
+        Ok(within) if within.as_os_str().is_empty() => to.to_owned(),
+        Ok(within) => to.join(within),
+        Err(_) => answer.trace,
+    };
+    Answer { trace, ..answer }
 }
 
 /// What to say of an answer that is about the trace of a shorter run.
@@ -252,6 +291,15 @@ pub(super) struct Beside<'s> {
     shorter: &'s Shorter<'s>,
     due: Cell<Option<Instant>>,
     found: RefCell<Result<Option<Answer>, PipelineError>>,
+}
+
+impl Drop for Shorter<'_> {
+    fn drop(&mut self) {
+        // What no answer is about; that it stays does no harm.
+        if self.spare.get_mut().is_some() {
+            let _ = forget(&self.directory.join(SPARE_DIRECTORY));
+        }
+    }
 }
 
 impl Beside<'_> {
