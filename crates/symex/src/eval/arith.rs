@@ -17,7 +17,13 @@ pub(super) fn binary(
     if float {
         return float_binary(pool, op, a, b);
     }
-    let op = match op {
+    let op = integer(op).ok_or(GapKind::FloatFormat)?;
+    Ok(value::bin(pool, op, a, b))
+}
+
+/// The operation on integers; none where it is one on floating-point numbers.
+pub(crate) fn integer(op: BinaryOp) -> Option<BinOp> {
+    Some(match op {
         BinaryOp::Add => BinOp::Add,
         BinaryOp::Sub => BinOp::Sub,
         BinaryOp::Mul => BinOp::Mul,
@@ -32,10 +38,9 @@ pub(super) fn binary(
         BinaryOp::Or => BinOp::Or,
         BinaryOp::Xor => BinOp::Xor,
         BinaryOp::FAdd | BinaryOp::FSub | BinaryOp::FMul | BinaryOp::FDiv | BinaryOp::FRem => {
-            return Err(GapKind::FloatFormat);
+            return None;
         }
-    };
-    Ok(value::bin(pool, op, a, b))
+    })
 }
 
 fn float_binary(

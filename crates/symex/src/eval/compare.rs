@@ -8,20 +8,26 @@ use model::{CmpOp, ExprPool, FloatPred};
 
 /// One lane of `icmp`.
 pub(super) fn int(pool: &mut ExprPool, predicate: IntPredicate, a: Scalar, b: Scalar) -> Scalar {
-    let (op, a, b, negate) = match predicate {
-        IntPredicate::Eq => (CmpOp::Eq, a, b, false),
-        IntPredicate::Ne => (CmpOp::Eq, a, b, true),
-        IntPredicate::Ult => (CmpOp::ULt, a, b, false),
-        IntPredicate::Ule => (CmpOp::ULe, a, b, false),
-        IntPredicate::Ugt => (CmpOp::ULt, b, a, false),
-        IntPredicate::Uge => (CmpOp::ULe, b, a, false),
-        IntPredicate::Slt => (CmpOp::SLt, a, b, false),
-        IntPredicate::Sle => (CmpOp::SLe, a, b, false),
-        IntPredicate::Sgt => (CmpOp::SLt, b, a, false),
-        IntPredicate::Sge => (CmpOp::SLe, b, a, false),
-    };
+    let (op, swap, negate) = comparison(predicate);
+    let (a, b) = if swap { (b, a) } else { (a, b) };
     let result = value::cmp(pool, op, a, b);
     if negate { value::not(pool, result) } else { result }
+}
+
+/// The comparison, whether its operands are swapped, and whether it is the opposite.
+pub(crate) fn comparison(predicate: IntPredicate) -> (CmpOp, bool, bool) {
+    match predicate {
+        IntPredicate::Eq => (CmpOp::Eq, false, false),
+        IntPredicate::Ne => (CmpOp::Eq, false, true),
+        IntPredicate::Ult => (CmpOp::ULt, false, false),
+        IntPredicate::Ule => (CmpOp::ULe, false, false),
+        IntPredicate::Ugt => (CmpOp::ULt, true, false),
+        IntPredicate::Uge => (CmpOp::ULe, true, false),
+        IntPredicate::Slt => (CmpOp::SLt, false, false),
+        IntPredicate::Sle => (CmpOp::SLe, false, false),
+        IntPredicate::Sgt => (CmpOp::SLt, true, false),
+        IntPredicate::Sge => (CmpOp::SLe, true, false),
+    }
 }
 
 /// One lane of `fcmp`.

@@ -2,9 +2,9 @@
 //! initialisers) and on registers alike.
 
 mod aggregate;
-mod arith;
+pub(crate) mod arith;
 pub(crate) mod cast;
-mod compare;
+pub(crate) mod compare;
 pub(crate) mod float;
 
 use crate::report::GapKind;

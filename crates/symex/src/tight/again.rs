@@ -15,9 +15,9 @@ use std::rc::Rc;
 /// Of so many instructions at least the outcome is kept.
 const LEAST: u32 = 1 << 10;
 /// So many outcomes are kept of a loop.
-const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 15;
 /// Of a loop with more values none is kept.
-const MOST_SLOTS: usize = 256;
+const MOST_SLOTS: usize = 64;
 
 /// Where a loop begins: thread, entries of its path before, and choices that are left of the last one.
 type Place = (usize, usize, u32);

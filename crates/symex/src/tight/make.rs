@@ -2,13 +2,12 @@
 
 use super::again::Outcomes;
 use super::{Access, At, Edge, End, Op, Part, Step, Tight};
+use crate::eval::arith::integer;
+use crate::eval::compare::comparison;
 use crate::image::FunctionInfo;
 use ir::loops::Loop;
 use ir::name::operand_type;
-use ir::types::{
-    BinaryOp, BlockId, CastOp, InstId, InstKind, Instruction, IntPredicate, Module, Operand, Type,
-};
-use model::{BinOp, CmpOp};
+use ir::types::{BlockId, CastOp, InstId, InstKind, Instruction, Module, Operand, Type};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 
@@ -206,7 +205,7 @@ impl Maker<'_, '_> {
             InstKind::Binary(op, a, b) => {
                 let (a, b) = (self.at(*a)?, self.at(*b)?);
                 let fits = a.bits == bits && b.bits == bits;
-                Step::Binary(operation(*op).filter(|_| fits)?, a, b)
+                Step::Binary(integer(*op).filter(|_| fits)?, a, b)
             }
             InstKind::ICmp(predicate, a, b) => {
                 let (a, b) = (self.at(*a)?, self.at(*b)?);
@@ -257,40 +256,5 @@ impl Maker<'_, '_> {
             }
         }
         Some(own)
-    }
-}
-
-fn operation(op: BinaryOp) -> Option<BinOp> {
-    Some(match op {
-        BinaryOp::Add => BinOp::Add,
-        BinaryOp::Sub => BinOp::Sub,
-        BinaryOp::Mul => BinOp::Mul,
-        BinaryOp::UDiv => BinOp::UDiv,
-        BinaryOp::SDiv => BinOp::SDiv,
-        BinaryOp::URem => BinOp::URem,
-        BinaryOp::SRem => BinOp::SRem,
-        BinaryOp::Shl => BinOp::Shl,
-        BinaryOp::LShr => BinOp::LShr,
-        BinaryOp::AShr => BinOp::AShr,
-        BinaryOp::And => BinOp::And,
-        BinaryOp::Or => BinOp::Or,
-        BinaryOp::Xor => BinOp::Xor,
-        _ => return None,
-    })
-}
-
-/// The comparison, whether its operands are swapped, and whether it is the opposite.
-fn comparison(predicate: IntPredicate) -> (CmpOp, bool, bool) {
-    match predicate {
-        IntPredicate::Eq => (CmpOp::Eq, false, false),
-        IntPredicate::Ne => (CmpOp::Eq, false, true),
-        IntPredicate::Ult => (CmpOp::ULt, false, false),
-        IntPredicate::Ule => (CmpOp::ULe, false, false),
-        IntPredicate::Ugt => (CmpOp::ULt, true, false),
-        IntPredicate::Uge => (CmpOp::ULe, true, false),
-        IntPredicate::Slt => (CmpOp::SLt, false, false),
-        IntPredicate::Sle => (CmpOp::SLe, false, false),
-        IntPredicate::Sgt => (CmpOp::SLt, true, false),
-        IntPredicate::Sge => (CmpOp::SLe, true, false),
     }
 }
