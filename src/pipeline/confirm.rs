@@ -167,18 +167,22 @@ impl Confirmer {
     }
 
     /// The same of a run whose threads go on as they will, with random pauses by this seed in every other one; with a watched
-    /// heap or without. The recorded run may have had no pauses, and what comes of a busy machine pauses may hide.
+    /// heap or without, and for no longer than `within`. The recorded run may have had no pauses, and what comes of a busy
+    /// machine pauses may hide.
     pub(super) fn record_freely(
         &self,
         seed: u64,
-        watches_heap: bool,
+        (watches_heap, within): (bool, Duration),
         directory: &Path,
     ) -> Result<Option<Manifest>, ReplayError> {
         let pauses = || Noise::Varied.of_run(seed / 2, None).variable().into_string().ok();
         let noise = if seed.is_multiple_of(2) { pauses() } else { None };
         let enough = LEAST_RUN.saturating_add(self.recorded().saturating_mul(SLOWER));
-        let timeout = self.settings.timeout.min(enough);
-        let settings = Settings { noise, timeout, watches_heap, ..self.settings.clone() };
+        let timeout = self.settings.timeout.min(enough).min(within);
+        // A run that hangs is over when nothing goes on any more.
+        let ends_when_stuck = self.manifest.timed_out;
+        let settings =
+            Settings { noise, timeout, watches_heap, ends_when_stuck, ..self.settings.clone() };
         self.record_again("", settings, directory)
     }
 

@@ -269,7 +269,8 @@ impl Runs {
             && let Some(seed) = self.seeds.next()
         {
             forget(&self.place)?;
-            let Some(found) = confirmer.record_freely(seed, true, &self.place)? else {
+            let Some(found) = confirmer.record_freely(seed, (true, Duration::MAX), &self.place)?
+            else {
                 break;
             };
             tracing::info!(seed, failure = ending(&found), "ran with a watched heap");
