@@ -179,10 +179,16 @@ impl Confirmer {
         let noise = if seed.is_multiple_of(2) { pauses() } else { None };
         let enough = LEAST_RUN.saturating_add(self.recorded().saturating_mul(SLOWER));
         let timeout = self.settings.timeout.min(enough).min(within);
-        // A run that hangs is over when nothing goes on any more.
-        let ends_when_stuck = self.manifest.timed_out;
-        let settings =
-            Settings { noise, timeout, watches_heap, ends_when_stuck, ..self.settings.clone() };
+        // A run that hangs is over when nothing goes on any more. To know how soon the recorded one did, it would be walked.
+        let (ends_when_stuck, hurries) = (self.manifest.timed_out, false);
+        let settings = Settings {
+            noise,
+            timeout,
+            watches_heap,
+            ends_when_stuck,
+            hurries,
+            ..self.settings.clone()
+        };
         self.record_again("", settings, directory)
     }
 

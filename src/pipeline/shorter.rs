@@ -279,7 +279,7 @@ fn is_as_recorded(recorded: &Manifest, found: &Manifest) -> bool {
         return false;
     };
     // One that was ended when its time was up may only have been slow.
-    let is_over = found.kind != FailureKind::Hang || still_running == Some(false);
+    let is_over = found.kind != FailureKind::Hang || still_running != Some(true);
     is_over
         && recorded.kind == found.kind
         && recorded.code == found.code
