@@ -257,7 +257,9 @@ fn solve_this(
         return Ok(shorter);
     }
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    let answer = match left.is_none_or(|left| left > begun.elapsed()) {
+    // What was not cut short would come out again.
+    let goes_on = answer.cut_short && left.is_none_or(|left| left > begun.elapsed());
+    let answer = match goes_on {
         true => explained(deadline)?,
         false => answer,
     };

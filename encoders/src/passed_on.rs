@@ -57,6 +57,9 @@ pub fn fit_passed_on(trace: &mut EventTrace) {
         }
     }
     let passed: BTreeSet<VarId> = value_of.values().chain(seen.keys()).copied().collect();
+    if passed.is_empty() {
+        return;
+    }
     let value_of =
         |var: VarId| value_of.get(&var).copied().or_else(|| passed.contains(&var).then_some(var));
     model::fit_values(trace, value_of, &seen);
