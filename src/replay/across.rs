@@ -183,7 +183,8 @@ impl Passed {
     /// other things; least tells in which order threads came to a barrier or added to a counter, or that a thread waited
     /// a round more or less; then one that is near to the failing schedule, and, of these, one that was made to
     /// reverse a pair that promised something. Then one in which the failing thread kept to its path
-    /// nearly up to the failure, and the fewest data-flows explain best; in a run that hung, before these, what
+    /// nearly up to the failure, one with a pair of which both had happened in the failing run, and the fewest data-flows
+    /// explain best; in a run that hung, before these, what
     /// happened late (`hung`: the failing schedule of one that did), in all or in the thread that hangs, since any
     /// delay before that keeps it from hanging.
     fn key(
@@ -220,7 +221,8 @@ impl Passed {
         let differs = (alone, flows, across.operations, events, across.distance);
         let distance = across.distance.checked_ilog2().unwrap_or(0);
         let by = (self.check.is_none(), self.flip.is_none());
-        (by.0, unexplained, flows == 0, meets, distance, behind, by.1, early, differs)
+        let late = matches!(across.flipped, Flipped::Late { .. });
+        (by.0, unexplained, flows == 0, meets, distance, behind, by.1, early, late, differs)
     }
 }
 
@@ -259,7 +261,7 @@ impl Search<'_> {
         // Those that were made to know the checks' ways tell little.
         let (known, most) = (self.passed.len(), ATTEMPTS + self.attempts);
         self.enough += self.not_compared;
-        let mut plans = VecDeque::from(plans(&flips, trace.threads.len()));
+        let mut plans = VecDeque::from(plans(&flips, trace.threads.len(), self.ahead()));
         plans.retain(|plan| !self.made.contains(plan));
         let mut slow = 0;
         let begun = Instant::now();
@@ -311,6 +313,21 @@ impl Search<'_> {
             }
         }
         Ok(first)
+    }
+
+    /// The created thread that wrote what the failing thread read last of others, and the failing thread.
+    fn ahead(&self) -> Option<(usize, usize)> {
+        let Failing { trace, schedule, evaluation, .. } = *self.failing;
+        let failing = trace.thread_of(trace.failure.as_ref()?.event);
+        let created = |thread: ThreadId| (thread.index() != 0).then_some(thread.index());
+        let last_first = schedule.order.iter().rev().map(|id| trace.event(*id));
+        let reads = last_first.filter(|event| event.thread == failing.id);
+        let mut wrote = reads.flat_map(|event| {
+            let sources = event.kind.reads().iter().map(|part| evaluation.source(event, part.cell));
+            sources.flatten().map(|write| trace.event(write).thread)
+        });
+        let first = wrote.find(|wrote| *wrote != failing.id && created(*wrote).is_some())?;
+        Some((created(first)?, created(failing.id)?))
     }
 
     /// Did runs pass, and none of them could be compared? The next would be as long.

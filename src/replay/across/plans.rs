@@ -48,18 +48,28 @@ impl Plan {
     }
 }
 
-/// In which order to try what, in a program of so many threads.
-pub(super) fn plans(flips: &[Flip], threads: usize) -> Vec<Plan> {
+/// In which order to try what, in a program of so many threads, of which the one `last` is the one that failed; `ahead` is
+/// the thread that wrote what it read there last.
+///
+/// Where several threads had looked before the write, each of them fails, and no one pair avoids it: the thread that wrote
+/// has to go first, and then the one that failed.
+pub(super) fn plans(flips: &[Flip], threads: usize, ahead: Option<(usize, usize)>) -> Vec<Plan> {
     let (first, rest) = flips.split_at(flips.len().min(FIRST_PAIRS));
     let mut plans: Vec<Plan> = first.iter().copied().map(Plan::Near).collect();
     plans.extend([false, true].map(|backwards| Plan::Serial { backwards }));
     let created: Vec<usize> = (1..threads).collect();
     let backwards: Vec<usize> = created.iter().rev().copied().collect();
-    let whole: Vec<Plan> = match created.len() {
+    let mut whole: Vec<Plan> = match created.len() {
         0 => Vec::new(),
         1 => vec![Plan::Whole(created.clone())],
         _ => vec![Plan::Whole(created.clone()), Plan::Whole(backwards)],
     };
+    if let Some((first, second)) = ahead {
+        let behind = created.iter().copied().filter(|thread| ![first, second].contains(thread));
+        let ahead = Plan::Whole([first, second].into_iter().chain(behind).collect());
+        whole.retain(|plan| *plan != ahead);
+        whole.insert(0, ahead);
+    }
     let others = permutations(if created.len() <= PERMUTED { &created } else { &[] });
     let others = others.into_iter().map(Plan::Whole).filter(|plan| !whole.contains(plan));
     let others: Vec<Plan> = others.filter(|plan| *plan != Plan::Whole(Vec::new())).collect();
@@ -113,7 +123,7 @@ mod tests {
     fn the_first_pairs_come_before_whole_other_orders() {
         let flip = |n: u32| Flip { before: EventId(n), after: EventId(n + 1) };
         let flips: Vec<Flip> = (0..30).map(flip).collect();
-        let plans = plans(&flips, 3);
+        let plans = plans(&flips, 3, None);
         let serial = plans.iter().position(|plan| matches!(plan, Plan::Serial { .. }));
         assert_eq!(serial, Some(FIRST_PAIRS));
         let near = |n: usize| plans.iter().any(|p| matches!(p, Plan::Near(f) if *f == flips[n]));
@@ -122,7 +132,7 @@ mod tests {
         assert!((0..30).all(|n| near(n) && prefix(n)));
         assert!(serial < plans.iter().position(|plan| matches!(plan, Plan::Prefix(_))));
         assert!(matches!(
-            super::plans(&[], 1)[..],
+            super::plans(&[], 1, None)[..],
             [Plan::Serial { .. }, Plan::Serial { .. }, Plan::Free]
         ));
     }
@@ -130,7 +140,7 @@ mod tests {
     #[test]
     fn whole_threads_run_one_after_the_other_in_every_order() {
         let whole = |threads| -> Vec<Vec<usize>> {
-            let orders = plans(&[], threads).into_iter().filter_map(|plan| match plan {
+            let orders = plans(&[], threads, None).into_iter().filter_map(|plan| match plan {
                 Plan::Whole(order) => Some(order),
                 _ => None,
             });
@@ -143,9 +153,26 @@ mod tests {
         assert_eq!(four.iter().collect::<std::collections::BTreeSet<_>>().len(), 6);
         assert_eq!(four.len(), 6);
         assert_eq!(whole(40).len(), 2, "too many threads to try all orders");
-        let plans = plans(&[], 4);
+        let plans = plans(&[], 4, None);
         let place = |wanted: &Plan| plans.iter().position(|plan| plan == wanted);
         assert!(place(&Plan::Whole(vec![3, 2, 1])) < place(&Plan::Free));
         assert!(place(&Plan::Free) < place(&Plan::Whole(vec![2, 1, 3])));
+    }
+
+    #[test]
+    fn who_wrote_what_the_failing_thread_read_goes_first() {
+        let whole = |threads, ahead| -> Vec<Vec<usize>> {
+            let orders =
+                plans(&[], threads, Some(ahead)).into_iter().filter_map(|plan| match plan {
+                    Plan::Whole(order) => Some(order),
+                    _ => None,
+                });
+            orders.collect()
+        };
+        let four = whole(4, (2, 3));
+        assert_eq!(four[..3], [[2, 3, 1], [1, 2, 3], [3, 2, 1]]);
+        assert_eq!(four.len(), 6, "each once");
+        assert_eq!(whole(3, (1, 2)), [[1, 2], [2, 1]]);
+        assert_eq!(whole(40, (7, 3))[0][..4], [7, 3, 1, 2], "however many there are");
     }
 }
