@@ -30,6 +30,7 @@ use crate::memory::Memory;
 use crate::naming::CallPaths;
 use crate::opaque::Opaque;
 use crate::own::Own;
+use crate::owners::{Owners, Receiving};
 use crate::points::Tracker;
 use crate::queues::{Queues, Units};
 use crate::recording::{RecordedFailureKind, Recording};
@@ -214,6 +215,14 @@ pub(crate) struct Engine<'r> {
     pub words: Words,
     /// What lines leave for each other.
     pub own: Own<'r>,
+    /// Who has what when, where that is looked for.
+    pub owners: Option<Box<Owners>>,
+    /// What is only handed over.
+    pub receiving: Receiving,
+    /// Semaphores that stand for that.
+    pub owner_objects: FxHashMap<usize, ObjectId>,
+    /// In a walk in turns: a thread that has passed a later time stamp lets another one go on.
+    turn: Option<u64>,
     /// Objects of libraries in the program's memory.
     pub opaque: Opaque,
     /// The numbers of the loop that is walked in one piece, kept for the next one.
@@ -286,6 +295,10 @@ impl<'r> Engine<'r> {
             inlined_levels: FxHashMap::default(),
             words: Words::default(),
             own: Own::default(),
+            owners: None,
+            receiving: Receiving::default(),
+            owner_objects: FxHashMap::default(),
+            turn: None,
             opaque: Opaque::default(),
             slots: Vec::new(),
             addresses: thread_locals::Addresses::default(),
@@ -361,6 +374,29 @@ impl<'r> Engine<'r> {
         Ok(())
     }
 
+    /// The same with the threads in turns, in the order of the clock.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_in_turns(&mut self) -> Result<(), SymexError> {
+        loop {
+            let mut waiting: SmallVec<[(u64, usize); 16]> = (0..self.threads.len())
+                .filter(|&t| self.is_runnable(t))
+                .map(|t| (self.threads[t].last_stamp, t))
+                .collect();
+            waiting.sort_unstable();
+            self.turn = Some(waiting.get(1).map_or(u64::MAX, |(stamp, _)| *stamp));
+            let next = waiting.first().map(|(_, t)| *t).or_else(|| self.force());
+            let Some(t) = next else { break };
+            self.run_thread(t);
+            if let Some(error) = self.threads[t].take_error() {
+                return Err(error.into());
+            }
+            self.limits.check()?;
+        }
+        Ok(())
+    }
+
     fn is_runnable(&self, t: usize) -> bool {
         let thread = &self.threads[t];
         thread.started
@@ -407,7 +443,8 @@ impl<'r> Engine<'r> {
             self.finish_thread(t);
             return;
         }
-        let fresh = self.threads[t].stop.is_none();
+        let fresh = self.threads[t].stop.is_none() && !self.threads[t].paused;
+        self.threads[t].paused = false;
         self.threads[t].stop = None;
         if fresh {
             self.threads[t].open();
@@ -417,6 +454,10 @@ impl<'r> Engine<'r> {
             self.event(t, model::EventKind::Start, None);
         }
         loop {
+            if self.turn.is_some_and(|until| self.threads[t].last_stamp > until) {
+                self.threads[t].paused = true;
+                return;
+            }
             match self.run_plain(t).and_then(|()| self.step(t)) {
                 Ok(()) | Err(Stop::Left) => {}
                 Err(Stop::Wait(other)) => {
