@@ -15,6 +15,9 @@ use std::time::Instant;
 const MANY: usize = 1 << 16;
 /// Without what is handed over, a run is explained in this part of the time that is left.
 const PART: u32 = 2;
+/// The whole treatment takes so many times as long, or more: where a failing schedule that the program follows is known, it is
+/// made with so much time alone.
+const LONGER: u32 = 3;
 
 /// Solves by a walk that leaves out what is handed over where there is too much of it, and by one that leaves out nothing where
 /// that is not enough. `by` solves by one kind of walk, and says how many cells were left out.
@@ -28,26 +31,44 @@ pub(super) fn solve(
     let begun = Instant::now();
     let without = symex::Options { handed_over_from: MANY, ..symex::Options::default() };
     let (first, left_out) = by(options, &without)?;
-    if left_out == 0 || is_sure(&first, options) {
+    let time = options.time.saturating_sub(begun.elapsed());
+    let worth = Worth::of(&first, options);
+    let is_enough = match worth {
+        Worth::Explained => true,
+        Worth::Followed => time < begun.elapsed() * LONGER,
+        Worth::Found | Worth::Nothing => false,
+    };
+    if left_out == 0 || is_enough || time.is_zero() {
         return Ok(first);
     }
-    tracing::info!(left_out, verdict = ?first.solution.verdict, "with what is handed over, too");
-    let time = options.time.saturating_sub(begun.elapsed());
+    tracing::info!(left_out, ?worth, "with what is handed over, too");
     let (second, _) = by(&SolveOptions { time, ..options.clone() }, &symex::Options::default())?;
-    let better = second.solution.verdict != Verdict::Unknown
-        || first.solution.verdict != Verdict::FailingSchedule;
-    Ok(if better { second } else { first })
+    Ok(if Worth::of(&second, options) >= worth { second } else { first })
 }
 
-/// Is it a failing schedule that the program follows, with something that passes?
-fn is_sure(answer: &Answer, options: &SolveOptions) -> bool {
-    let is_followed = match options.replay {
-        Some(_) => answer.failing.replay == Replay::Confirmed,
-        None => true,
-    };
-    answer.solution.verdict == Verdict::FailingSchedule
-        && is_followed
-        && !answer.solution.alternates.is_empty()
+/// What an answer is worth, from the least on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Worth {
+    Nothing,
+    /// A failing schedule.
+    Found,
+    /// One that the program follows, or that it is not asked about, and a cause.
+    Followed,
+    /// That, and something that passes.
+    Explained,
+}
+
+impl Worth {
+    fn of(answer: &Answer, options: &SolveOptions) -> Self {
+        let solution = &answer.solution;
+        let is_followed = options.replay.is_none() || answer.failing.replay == Replay::Confirmed;
+        match solution.verdict {
+            Verdict::FailingSchedule if !is_followed || solution.cause.is_none() => Self::Found,
+            Verdict::FailingSchedule if solution.alternates.is_empty() => Self::Followed,
+            Verdict::FailingSchedule => Self::Explained,
+            _ => Self::Nothing,
+        }
+    }
 }
 
 /// When an explanation without what is handed over is to be over.

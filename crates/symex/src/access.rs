@@ -72,6 +72,11 @@ impl Stamp {
         }
     }
 
+    /// Was it taken then?
+    pub(crate) fn is_at(stamp: &Self, time: u64) -> bool {
+        stamp.time == time
+    }
+
     /// Do time stamps go forward? The processor may swap a loose one with its neighbour.
     pub fn are_sorted(stamps: &[Self]) -> bool {
         stamps.iter().filter(|stamp| !stamp.loose).is_sorted_by_key(|stamp| stamp.time)

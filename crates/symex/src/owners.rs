@@ -12,6 +12,8 @@
 //! * no instruction accesses it atomically, nothing of what is written there is guessed, and it is none of the last that the failing
 //!   thread read.
 //!
+//! So is a cell that is only written.
+//!
 //! Accesses to such a cell are no events: each thread finds there what it found in the run, as a constant
 //! ([`HandedOver::receive`]), and neither conditions nor data-flows come of that. That it is handed over in this order is
 //! said by events at the stamps of the clock around it, one pair for many cells: the thread that had it gives a unit of a
@@ -86,6 +88,8 @@ struct Over {
 #[derive(Default)]
 struct Cell {
     stays: bool,
+    /// Somebody read it, or may have.
+    is_read: bool,
     writer: Option<Use>,
     /// Who read what the writer wrote, and when last.
     readers: SmallVec<[Use; 1]>,
@@ -191,7 +195,7 @@ impl Cell {
     }
 
     fn stay(&mut self) {
-        *self = Self { stays: true, ..Self::default() };
+        *self = Self { stays: true, is_read: self.is_read, ..Self::default() };
     }
 
     /// A call of the thread is over, which had passed so many time stamps by then.
@@ -217,7 +221,8 @@ impl Owners {
             self.cells[index].stay();
         }
         let shared = self.shared.cells.iter().zip(self.cells);
-        let mut handed = shared.filter(|(_, cell)| !cell.stays);
+        // What nobody reads is of no moment, whoever has it.
+        let mut handed = shared.filter(|(_, cell)| !cell.stays || !cell.is_read);
         let (mut ranges, mut found) = (Vec::new(), Vec::new());
         let mut edges: FxHashSet<Edge> = FxHashSet::default();
         for (shared, cell) in &mut handed {
@@ -328,8 +333,7 @@ impl<'r> Engine<'r> {
         let alone = self.threads[t].held.iter().filter(|held| held.mode == LockMode::Exclusive);
         let lock = alone.last().map_or(0, |held| held.address);
         let this = Use { thread: t as u16, at, lock };
-        // A call that takes time stamps itself may have got something before them.
-        let is_late = calls && from != self.threads[t].last_stamp;
+        let reached = self.stamps_by(t, from);
         for index in owners.shared.within(place.address, place.length) {
             if Some(t) == self.failing {
                 if owners.last.len() >= LAST {
@@ -339,6 +343,7 @@ impl<'r> Engine<'r> {
             }
             let shared = owners.shared.cells[index];
             let cell = &mut owners.cells[index];
+            cell.is_read |= !write || stays;
             if cell.stays {
                 continue;
             }
@@ -366,20 +371,29 @@ impl<'r> Engine<'r> {
             };
             let now = Now { this, from, write, over: &over };
             cell.access(&now, &mut found);
-            if !cell.stays && cell.edges.len() > before {
-                // It takes place behind the call's first stamp, and the others are done before that.
-                match is_late {
-                    true => cell.stay(),
-                    false => {
-                        cell.edges[before..].iter_mut().for_each(|edge| edge.to.1 = stamps as u32)
-                    }
-                }
+            if cell.stays {
+                continue;
             }
-            if calls && !cell.stays {
+            // A call that takes time stamps itself may have got it before them.
+            cell.edges[before..].iter_mut().for_each(|edge| edge.to.1 = reached as u32);
+            if calls {
                 owners.open[t].push(index);
             }
         }
         self.owners = Some(owners);
+    }
+
+    /// How many time stamps had the thread passed when this one was its last?
+    fn stamps_by(&self, t: usize, last: u64) -> usize {
+        let thread = &self.threads[t];
+        let stamps = self.learned.stamps.get(t).and_then(|all| all.get(..thread.stamps));
+        let passed = stamps.unwrap_or(&[]);
+        match last == thread.last_stamp {
+            true => thread.stamps,
+            false => {
+                passed.iter().rposition(|stamp| Stamp::is_at(stamp, last)).map_or(0, |at| at + 1)
+            }
+        }
     }
 
     /// Is the instruction that the thread is at an atomic or a volatile access?
@@ -398,7 +412,9 @@ impl<'r> Engine<'r> {
     pub(crate) fn note_atomic(&mut self, place: Place) {
         let Some(owners) = &mut self.owners else { return };
         for index in owners.shared.within(place.address, place.length) {
-            owners.cells[index].stay();
+            let cell = &mut owners.cells[index];
+            cell.is_read = true;
+            cell.stay();
         }
     }
 
