@@ -257,7 +257,7 @@ fn solve_walked(
     // The whole treatment comes behind that.
     let deadline = match handed_over {
         0 => still_running::deadline(&execution, deadline, options.time),
-        _ => deadline.map(|deadline| handed_over::until(deadline)),
+        _ => deadline.map(handed_over::until),
     };
     let explained =
         |deadline| explain_walked(directory, &loaded, &execution, (options, deadline), symex);

@@ -87,3 +87,68 @@ pub(super) fn note(left_out: usize) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::{Backend, Finding};
+    use render::Solution;
+    use render::solution::{Alternate, Cause};
+    use std::cell::RefCell;
+    use std::time::Duration;
+
+    fn answer(verdict: Verdict, replay: Replay, explained: (bool, bool)) -> Answer {
+        let (cause, alternate) = explained;
+        let mut solution = Solution { verdict, replay, ..Solution::default() };
+        solution.cause = cause.then(Cause::default);
+        solution.alternates = if alternate { vec![Alternate::default()] } else { Vec::new() };
+        Answer {
+            solution,
+            warnings: Vec::new(),
+            cut_short: false,
+            broke: false,
+            failing: Finding { replay, ..Finding::default() },
+            alternates: Vec::new(),
+            trace: std::path::PathBuf::new(),
+            walked: true,
+        }
+    }
+
+    /// How often it is solved, and the answer's verdict, when the first walk leaves out so many cells.
+    fn solved(first: &Answer, second: &Answer, left_out: usize) -> (usize, Verdict) {
+        let options = SolveOptions {
+            alternates: 1,
+            backend: Backend::Ordering,
+            time: Duration::from_secs(3600),
+            memory_mb: None,
+            dump_smt: None,
+            replay: Some(super::super::ReplayOptions::default()),
+        };
+        let asked = RefCell::new(Vec::new());
+        let by = |_: &SolveOptions, walk: &symex::Options| {
+            asked.borrow_mut().push(walk.handed_over_from);
+            Ok(match walk.handed_over_from {
+                MANY => (first.clone(), left_out),
+                _ => (second.clone(), 0),
+            })
+        };
+        let answer = solve(&options, by).expect("nothing fails");
+        let asked = asked.into_inner();
+        assert_eq!(asked.first(), Some(&MANY));
+        (asked.len(), answer.solution.verdict)
+    }
+
+    #[test]
+    fn the_whole_is_treated_where_leaving_out_was_no_answer() {
+        let nothing = answer(Verdict::Unknown, Replay::NotRun, (false, false));
+        let followed = answer(Verdict::FailingSchedule, Replay::Confirmed, (true, false));
+        let explained = answer(Verdict::FailingSchedule, Replay::Confirmed, (true, true));
+        let failing = Verdict::FailingSchedule;
+        assert_eq!(solved(&nothing, &explained, 0), (1, Verdict::Unknown), "nothing was left out");
+        assert_eq!(solved(&nothing, &explained, 9), (2, failing));
+        assert_eq!(solved(&explained, &nothing, 9), (1, failing));
+        assert_eq!(solved(&followed, &nothing, 9), (2, failing), "the better one of both");
+        let left = answer(failing, Replay::Diverged, (true, true));
+        assert_eq!(solved(&left, &nothing, 9), (2, failing));
+    }
+}

@@ -259,7 +259,7 @@ impl Engine<'_> {
         if stamps.len() == at {
             stamps.push(stamp);
         }
-        if self.receiving.handed.is_some() {
+        if self.handing.handed.is_some() {
             self.hand_over(t);
         }
     }
@@ -333,10 +333,10 @@ impl Engine<'_> {
     }
 
     pub fn survey(&mut self, t: usize, place: Place, write: bool) {
-        if self.receiving.handed.is_some() {
+        if self.handing.handed.is_some() {
             self.receive(t, place.address, place.length);
         }
-        if self.owners.is_some() {
+        if self.handing.owners.is_some() {
             self.note_owner(t, place, write);
         }
         if self.is_unpublished(place.address) || place.length == 0 {

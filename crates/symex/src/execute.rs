@@ -19,7 +19,7 @@ use crate::image::Image;
 use crate::initialised::Initialisations;
 use crate::locals::Used;
 use crate::openmp;
-use crate::owners::{self, Receiving};
+use crate::owners::{self, Handing};
 use crate::queues::Queues;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{EndedBy, Execution, FunctionCalls, Options, Report, SymexError};
@@ -137,7 +137,7 @@ fn walk<'r>(
     let symbolic = |learned: Learned, leave_out: LeaveOut| {
         let pass = Pass::Symbolic(SharedCells::new(&ranges));
         let mut engine = Engine::new(image, recording, limits, pass, learned, &order, leave_out);
-        engine.receiving = Receiving::of(handed.clone());
+        engine.handing = Handing::of(handed.clone());
         engine.run().map(|()| engine)
     };
     let mut leave_out = match recording.scheduled {

@@ -37,7 +37,7 @@ use crate::shadow::Shadow;
 use crate::thread::Frame;
 use ir::types::{InstKind, Ordering};
 use model::trace::HAND_OVER;
-use model::{EventKind, Interval, LockMode, ObjectKind};
+use model::{EventKind, Interval, LockMode, ObjectId, ObjectKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -118,18 +118,25 @@ pub(crate) struct HandedOver {
     plan: FxHashMap<(usize, usize), Vec<(usize, bool)>>,
 }
 
-/// What the symbolic pass knows of them.
+/// What a walk knows of them.
 #[derive(Default)]
-pub(crate) struct Receiving {
+pub(crate) struct Handing {
+    /// Where they are looked for.
+    pub owners: Option<Box<Owners>>,
+    /// In a walk in turns: a thread that has passed a later time stamp lets another one go on.
+    pub turn: Option<u64>,
+    /// In the symbolic pass.
     pub handed: Option<Rc<HandedOver>>,
     /// By cell, the threads that have got it.
     received: Vec<u64>,
+    /// What stands for the semaphores.
+    objects: FxHashMap<usize, ObjectId>,
 }
 
-impl Receiving {
+impl Handing {
     pub fn of(handed: Option<Rc<HandedOver>>) -> Self {
         let cells = handed.as_ref().map_or(0, |handed| handed.found.len());
-        Self { handed, received: vec![0; cells] }
+        Self { handed, received: vec![0; cells], ..Self::default() }
     }
 }
 
@@ -310,28 +317,52 @@ pub(crate) fn find<'r>(
     let pass = Pass::Survey(Box::<Shadow>::default());
     let (learned, nothing) = (learned.clone(), LeaveOut::Nothing);
     let mut walk = Engine::new(image, recording, limits, pass, learned, order, nothing);
-    walk.owners = Some(Box::new(Owners::new(ranges, order.len())));
+    walk.handing.owners = Some(Box::new(Owners::new(ranges, order.len())));
     walk.run_in_turns()?;
-    let handed = walk.owners.take().and_then(|owners| owners.finish());
+    let handed = walk.handing.owners.take().and_then(|owners| owners.finish());
     let cells = handed.as_ref().map_or(0, HandedOver::count);
     tracing::debug!(cells, of = ranges.len(), "cells are only handed over");
     Ok(handed.map(Rc::new))
 }
 
 impl<'r> Engine<'r> {
+    /// Walks all threads in turns, in the order of the clock.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    fn run_in_turns(&mut self) -> Result<(), SymexError> {
+        loop {
+            let mut waiting: SmallVec<[(u64, usize); 16]> = (0..self.threads.len())
+                .filter(|&t| self.is_runnable(t))
+                .map(|t| (self.threads[t].last_stamp, t))
+                .collect();
+            waiting.sort_unstable();
+            self.handing.turn = Some(waiting.get(1).map_or(u64::MAX, |(stamp, _)| *stamp));
+            let next = waiting.first().map(|(_, t)| *t).or_else(|| self.force());
+            let Some(t) = next else { break };
+            self.run_thread(t);
+            if let Some(error) = self.threads[t].take_error() {
+                return Err(error.into());
+            }
+            self.limits.check()?;
+        }
+        Ok(())
+    }
+
     /// In the walk that looks for owners: notes an access, before it is done.
     pub(crate) fn note_owner(&mut self, t: usize, place: Place, write: bool) {
         if !(HEAP..MAPS).contains(&place.address) {
             return;
         }
-        let Some(mut owners) = self.owners.take() else { return };
+        let Some(mut owners) = self.handing.owners.take() else { return };
         let calls = matches!(self.threads[t].frames.last(), Some(Frame::External(_)));
         let from = self.happened(t).earliest;
         let stamps = self.threads[t].stamps;
         let at = if calls { OPEN } else { stamps as u32 };
         let stays = (self.guessing && write) || self.is_atomic(t);
-        let alone = self.threads[t].held.iter().filter(|held| held.mode == LockMode::Exclusive);
-        let lock = alone.last().map_or(0, |held| held.address);
+        let mut taken = self.threads[t].held.iter().rev();
+        let alone = taken.find(|held| held.mode == LockMode::Exclusive);
+        let lock = alone.map_or(0, |held| held.address);
         let this = Use { thread: t as u16, at, lock };
         let reached = self.stamps_by(t, from);
         for index in owners.shared.within(place.address, place.length) {
@@ -380,7 +411,7 @@ impl<'r> Engine<'r> {
                 owners.open[t].push(index);
             }
         }
-        self.owners = Some(owners);
+        self.handing.owners = Some(owners);
     }
 
     /// How many time stamps had the thread passed when this one was its last?
@@ -410,7 +441,7 @@ impl<'r> Engine<'r> {
 
     /// These bytes are updated atomically.
     pub(crate) fn note_atomic(&mut self, place: Place) {
-        let Some(owners) = &mut self.owners else { return };
+        let Some(owners) = &mut self.handing.owners else { return };
         for index in owners.shared.within(place.address, place.length) {
             let cell = &mut owners.cells[index];
             cell.is_read = true;
@@ -420,7 +451,7 @@ impl<'r> Engine<'r> {
 
     /// A call of the thread begins, or one is over.
     pub(crate) fn close_uses(&mut self, t: usize) {
-        let Some(owners) = &mut self.owners else { return };
+        let Some(owners) = &mut self.handing.owners else { return };
         let this = Use { thread: t as u16, at: self.threads[t].stamps as u32, lock: 0 };
         for index in std::mem::take(&mut owners.open[t]) {
             owners.cells[index].close(this);
@@ -430,14 +461,14 @@ impl<'r> Engine<'r> {
     /// In the symbolic pass: the thread is about to access these bytes. Those that it gets from another one are what they were.
     pub(crate) fn receive(&mut self, t: usize, address: u64, length: u64) {
         self.take_over(t);
-        let Some(handed) = &self.receiving.handed else { return };
+        let Some(handed) = &self.handing.handed else { return };
         if !(HEAP..MAPS).contains(&address) || handed.shared.none_within(address, length) {
             return;
         }
         let handed = Rc::clone(handed);
         for index in handed.shared.within(address, length) {
             let me = 1u64 << t;
-            let received = &mut self.receiving.received[index];
+            let received = &mut self.handing.received[index];
             if *received & me != 0 {
                 continue;
             }
@@ -458,7 +489,7 @@ impl<'r> Engine<'r> {
     /// to, a wait say, is to come before that.
     pub(crate) fn hand_over(&mut self, t: usize) {
         self.take_over(t);
-        let Some(handed) = &self.receiving.handed else { return };
+        let Some(handed) = &self.handing.handed else { return };
         let Some(steps) = handed.plan.get(&(t, self.threads[t].stamps)).cloned() else { return };
         for (semaphore, gives) in steps {
             match gives {
@@ -476,11 +507,11 @@ impl<'r> Engine<'r> {
     }
 
     fn cross_semaphore(&mut self, t: usize, semaphore: usize, gives: bool) {
-        let known = self.owner_objects.get(&semaphore).copied();
+        let known = self.handing.objects.get(&semaphore).copied();
         let object = known.unwrap_or_else(|| {
             self.out.object(ObjectKind::Semaphore { initial: 0 }, HAND_OVER.to_owned())
         });
-        self.owner_objects.insert(semaphore, object);
+        self.handing.objects.insert(semaphore, object);
         let kind = match gives {
             true => EventKind::SemaphorePost { object },
             false => EventKind::SemaphoreWait { object },

@@ -331,7 +331,7 @@ impl<'r> Engine<'r> {
         }
         let address = self.address(t, Some(scalar))?;
         let length = u64::from(marks.bits / 8);
-        if self.receiving.handed.is_some() {
+        if self.handing.handed.is_some() {
             self.receive(t, address, length);
         }
         let alone = match &self.pass {

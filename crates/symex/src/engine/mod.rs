@@ -30,7 +30,7 @@ use crate::memory::Memory;
 use crate::naming::CallPaths;
 use crate::opaque::Opaque;
 use crate::own::Own;
-use crate::owners::{Owners, Receiving};
+use crate::owners::Handing;
 use crate::points::Tracker;
 use crate::queues::{Queues, Units};
 use crate::recording::{RecordedFailureKind, Recording};
@@ -215,14 +215,8 @@ pub(crate) struct Engine<'r> {
     pub words: Words,
     /// What lines leave for each other.
     pub own: Own<'r>,
-    /// Who has what when, where that is looked for.
-    pub owners: Option<Box<Owners>>,
     /// What is only handed over.
-    pub receiving: Receiving,
-    /// Semaphores that stand for that.
-    pub owner_objects: FxHashMap<usize, ObjectId>,
-    /// In a walk in turns: a thread that has passed a later time stamp lets another one go on.
-    turn: Option<u64>,
+    pub handing: Handing,
     /// Objects of libraries in the program's memory.
     pub opaque: Opaque,
     /// The numbers of the loop that is walked in one piece, kept for the next one.
@@ -295,10 +289,7 @@ impl<'r> Engine<'r> {
             inlined_levels: FxHashMap::default(),
             words: Words::default(),
             own: Own::default(),
-            owners: None,
-            receiving: Receiving::default(),
-            owner_objects: FxHashMap::default(),
-            turn: None,
+            handing: Handing::default(),
             opaque: Opaque::default(),
             slots: Vec::new(),
             addresses: thread_locals::Addresses::default(),
@@ -343,15 +334,6 @@ impl<'r> Engine<'r> {
         Some(self.serials.get(&failure.thread_serial).copied().unwrap_or(0))
     }
 
-    fn find_shared_heap(&mut self) {
-        let Pass::Symbolic(shared) = &self.pass else { return };
-        for cell in &shared.cells {
-            if let Some(object) = self.learned.heap.at_internal(cell.address) {
-                self.shared_heap.insert(object);
-            }
-        }
-    }
-
     pub fn symbolic(&self) -> bool {
         matches!(self.pass, Pass::Symbolic(_))
     }
@@ -374,30 +356,7 @@ impl<'r> Engine<'r> {
         Ok(())
     }
 
-    /// The same with the threads in turns, in the order of the clock.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn run_in_turns(&mut self) -> Result<(), SymexError> {
-        loop {
-            let mut waiting: SmallVec<[(u64, usize); 16]> = (0..self.threads.len())
-                .filter(|&t| self.is_runnable(t))
-                .map(|t| (self.threads[t].last_stamp, t))
-                .collect();
-            waiting.sort_unstable();
-            self.turn = Some(waiting.get(1).map_or(u64::MAX, |(stamp, _)| *stamp));
-            let next = waiting.first().map(|(_, t)| *t).or_else(|| self.force());
-            let Some(t) = next else { break };
-            self.run_thread(t);
-            if let Some(error) = self.threads[t].take_error() {
-                return Err(error.into());
-            }
-            self.limits.check()?;
-        }
-        Ok(())
-    }
-
-    fn is_runnable(&self, t: usize) -> bool {
+    pub(crate) fn is_runnable(&self, t: usize) -> bool {
         let thread = &self.threads[t];
         thread.started
             && match thread.stop {
@@ -414,7 +373,7 @@ impl<'r> Engine<'r> {
     }
 
     /// Picks a thread although nothing allows it: only logs that contradict each other need this.
-    fn force(&mut self) -> Option<usize> {
+    pub(crate) fn force(&mut self) -> Option<usize> {
         let orphan = self.threads.iter().position(|thread| !thread.started);
         if let Some(t) = orphan {
             self.threads[t].started = true;
@@ -436,7 +395,7 @@ impl<'r> Engine<'r> {
         None.or_else(|| (0..self.threads.len()).find(|&t| self.is_runnable(t)))
     }
 
-    fn run_thread(&mut self, t: usize) {
+    pub(crate) fn run_thread(&mut self, t: usize) {
         self.forget_idle();
         if self.threads[t].left_out {
             self.threads[t].stop = Some(Stop::EndOfLog);
@@ -454,7 +413,7 @@ impl<'r> Engine<'r> {
             self.event(t, model::EventKind::Start, None);
         }
         loop {
-            if self.turn.is_some_and(|until| self.threads[t].last_stamp > until) {
+            if self.handing.turn.is_some_and(|until| self.threads[t].last_stamp > until) {
                 self.threads[t].paused = true;
                 return;
             }
