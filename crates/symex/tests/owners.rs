@@ -15,6 +15,11 @@ const OBJECT: u64 = 0x9000;
 /// A thread makes an object, writes to it and puts it into `slot`, under a lock; another one takes it from there, at these
 /// times, looks what is in it and says so in `result`, which `main` checks. `back`: the first one looks at it again.
 fn handing(taken: (u64, u64), back: bool) -> Recording {
+    handing_by(taken, back, [2, 3])
+}
+
+/// The same by threads with these serials, which are walked in that order.
+fn handing_by(taken: (u64, u64), back: bool, [giver, taker]: [u64; 2]) -> Recording {
     let mut b = ModuleBuilder::new();
     let slot = b.global("slot", PTR, 8, SLOT);
     let result = b.global("result", I64, 8, RESULT);
@@ -84,15 +89,15 @@ fn handing(taken: (u64, u64), back: bool) -> Recording {
         stream.runtime(RuntimeEvent::Unlocked, &[LOCK, to]).ret_int(0);
     };
     let mut t0 = Stream::new("t0", 1, 0, None);
-    let t0 = t0.enter(main, &[]).create(2).create(3).block(1).end();
-    let mut t1 = Stream::new("t0.1", 2, 1, Some(gives));
+    let t0 = t0.enter(main, &[]).create(giver).create(taker).block(1).end();
+    let mut t1 = Stream::new("giver", giver, 1, Some(gives));
     t1.enter(gives, &[0]).runtime(RuntimeEvent::Allocate, &[OBJECT, 8, 100]).ret(&[OBJECT]);
     section(&mut t1, (1_000, 2_000), &[]);
     if back {
         section(&mut t1, (50_000, 60_000), &[]);
     }
     let t1 = t1.runtime(RuntimeEvent::ThreadExit, &[90_000]).end();
-    let mut t2 = Stream::new("t0.2", 3, 1, Some(takes));
+    let mut t2 = Stream::new("taker", taker, 1, Some(takes));
     t2.enter(takes, &[0]);
     section(&mut t2, taken, &[OBJECT]);
     let t2 = t2.block(1).runtime(RuntimeEvent::ThreadExit, &[95_000]).end();
@@ -142,6 +147,17 @@ fn what_threads_only_hand_over_has_no_events() {
     // What the object held follows from nothing that is read.
     assert_eq!(whole.trace.conditions.len(), execution.trace.conditions.len() + 1);
     assert!(execution.trace.failure.is_some());
+}
+
+/// Which thread is walked first is no matter.
+#[test]
+fn who_gets_an_object_finds_what_it_held_in_the_run() {
+    let execution = walked(&handing_by((5_000, 6_000), false, [3, 2]), 0);
+    assert_eq!(execution.report.handed_over, 1);
+    let taker = ["start", "lock", "read", "unlock", "semaphore-wait", "write", "exit"];
+    assert_eq!(kinds(&execution, 1), taker);
+    let usual = walked(&handing((5_000, 6_000), false), 0);
+    assert_eq!(execution.trace.conditions.len(), usual.trace.conditions.len());
 }
 
 #[test]
