@@ -347,7 +347,7 @@ impl Confirmer {
         }
         let replay = if confirmed { Replay::Confirmed } else { Replay::Diverged };
         let note = judge::note(claim, &verdict, &attempt);
-        let fails = judge::fails(&self.manifest, &attempt);
+        let fails = judge::fails(claim, &verdict, &self.manifest, &attempt);
         let hung = attempt.report.deadlock || attempt.manifest.timed_out;
         let fails_otherwise = !fails && !hung && matches!(verdict, Verdict::Different { .. });
         let finding = Finding { replay, note, fails, fails_otherwise, ..Finding::default() };

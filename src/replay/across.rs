@@ -479,13 +479,22 @@ impl Search<'_> {
         };
         self.attempts += 1;
         // One run that cannot be made is no reason to throw away those that passed.
-        let attempt = match self.execute(&text, noise) {
+        let mut attempt = match self.execute(&text, noise.clone(), None) {
             Err(error) if !matches!(error, ReplayError::Interrupted(_)) => {
                 tracing::info!(?plan, %error, "a run could not be made");
                 return Ok(None);
             }
             attempt => attempt?,
         };
+        let original = &self.target.original;
+        if attempt.is_long() && !failed(&attempt) && original.may_go_on() {
+            // To walk what comes behind the failure's place takes long, and tells nothing.
+            match self.execute(&text, noise, Some(original.a_while())) {
+                Ok(shorter) if !failed(&shorter) => attempt = shorter,
+                Err(error @ ReplayError::Interrupted(_)) => return Err(error),
+                _ => {}
+            }
+        }
         let report = &attempt.report;
         let steps = report.steps;
         tracing::debug!(?plan, left = ?report.left, steps, failed = failed(&attempt), "attempt");
@@ -620,7 +629,13 @@ impl Search<'_> {
         })
     }
 
-    fn execute(&self, text: &str, noise: Option<String>) -> Result<Attempt, ReplayError> {
+    /// Runs the program once, no further than `tail` gates behind the schedule, if that is given.
+    fn execute(
+        &self,
+        text: &str,
+        noise: Option<String>,
+        tail: Option<u64>,
+    ) -> Result<Attempt, ReplayError> {
         let recorded = Duration::from_millis(self.failing.manifest.duration_ms.unwrap_or(0));
         let enough = LEAST_RUN.saturating_add(recorded.saturating_mul(SLOWER));
         let patience = match self.hangs() {
@@ -630,7 +645,7 @@ impl Search<'_> {
         let timeout = self.settings.timeout.min(enough);
         // Who passes many more goes round in a loop, waiting for somebody who is held back.
         let gates = (self.steps > 0).then(|| LINE.max(self.steps.saturating_mul(LONGER)));
-        let settings = Settings { patience, gates, timeout, noise, ..self.settings.clone() };
+        let settings = Settings { patience, gates, tail, timeout, noise, ..self.settings.clone() };
         run(self.target, text, &settings)
     }
 
@@ -642,7 +657,7 @@ impl Search<'_> {
         let observed = script(Claim::Passes, &trace, &points, &inputs, &schedule).ok();
         let mut verdict = None;
         for text in [&observed, &followed].into_iter().flatten() {
-            let attempt = self.execute(text, None)?;
+            let attempt = self.execute(text, None, None)?;
             let judged = judge::passing(self.failing.manifest, &attempt);
             let confirmed = judged.confirms(Claim::Passes);
             let note = judge::note(Claim::Passes, &judged, &attempt);
@@ -667,7 +682,7 @@ fn is_over((begun, end): (Instant, Instant), now: Instant, found: bool) -> bool 
 }
 
 fn failed(attempt: &Attempt) -> bool {
-    attempt.manifest.failure.is_some() || attempt.report.deadlock
+    attempt.manifest.failure.is_some() || attempt.report.deadlock || judge::is_undecided(attempt)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use super::Attempt;
 use crate::pipeline::{self, Budget};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use symex::{Execution, Recording};
@@ -16,6 +17,13 @@ const LONGER: u64 = 4;
 /// ... unless the recorded run logged nearly as much: so many times as much is too long.
 const TIMES: u64 = 2;
 
+/// A run that goes on for ever is looked at for so many gates behind its schedule, ...
+const LEAST_TAIL: u64 = 10_000;
+/// ... and so many times as many as those in which a run failed; ...
+const TAIL: u64 = 4;
+/// ... for so many where that is not known.
+const UNKNOWN_TAIL: u64 = 100_000;
+
 /// The recorded run.
 #[derive(Debug)]
 pub struct Original {
@@ -26,6 +34,10 @@ pub struct Original {
     trace: OnceLock<Option<Trace>>,
     execution: OnceLock<Option<Execution>>,
     hung: OnceLock<bool>,
+    /// Runs without the failure go on for ever.
+    endless: AtomicBool,
+    /// The most gates that a run passed until it failed.
+    steps: AtomicU64,
 }
 
 impl Original {
@@ -37,6 +49,8 @@ impl Original {
             trace: OnceLock::new(),
             execution: OnceLock::new(),
             hung: OnceLock::new(),
+            endless: AtomicBool::new(manifest.endless),
+            steps: AtomicU64::new(0),
         })
     }
 
@@ -50,6 +64,38 @@ impl Original {
         let known = Self::new(&self.directory, &self.manifest, self.until);
         let _ = known.hung.set(hung);
         known
+    }
+
+    /// Can a run be ended that goes on without the failure? Not where what the run comes to in the end is the failure.
+    pub(super) fn may_go_on(&self) -> bool {
+        let kind = self.manifest.failure.as_ref().map(|failure| failure.kind);
+        !matches!(kind, None | Some(FailureKind::Output | FailureKind::Hang))
+            && !self.manifest.timed_out
+            && self.failing_thread().is_some()
+    }
+
+    /// Runs without the failure go on for ever.
+    pub(super) fn set_endless(&self) {
+        self.endless.store(true, Ordering::Relaxed);
+    }
+
+    /// A run failed after so many gates.
+    pub(super) fn note_steps(&self, steps: u64) {
+        self.steps.fetch_max(steps, Ordering::Relaxed);
+    }
+
+    /// After so many gates behind its schedule a run is ended; none where runs come to an end, as far as is known.
+    pub(super) fn tail(&self) -> Option<u64> {
+        let endless = self.endless.load(Ordering::Relaxed) && self.may_go_on();
+        endless.then(|| self.a_while())
+    }
+
+    /// Some times as many gates as the failure took.
+    pub(super) fn a_while(&self) -> u64 {
+        match self.steps.load(Ordering::Relaxed) {
+            0 => UNKNOWN_TAIL,
+            steps => steps.saturating_mul(TAIL).saturating_add(LEAST_TAIL),
+        }
     }
 
     /// How much time there is; none for any.
@@ -168,8 +214,12 @@ const fn longest(instructions: u64) -> u64 {
 
 /// As [`executed`] of any length, for the failure only: nobody looks at how often places were passed, so rounds of
 /// waiting are left out of a scheduled run, too.
-pub(super) fn executed_for_failure(attempt: &Attempt) -> Option<Execution> {
-    execute_with(&attempt.original, &attempt.directory, |recording| recording.scheduled = false)
+pub(super) fn executed_for_failure(attempt: &Attempt) -> Option<&Execution> {
+    let execute = || {
+        let Attempt { original, directory, .. } = attempt;
+        execute_with(original, directory, |recording| recording.scheduled = false)
+    };
+    attempt.for_failure.get_or_init(execute).as_ref()
 }
 
 fn execute_with(

@@ -288,6 +288,7 @@ impl Runner {
             readings: None,
             fail_at,
             fail_if: self.manifest.fail_if.as_ref().map(|check| check.command.clone()),
+            endless: false,
             show_output: false,
             follow: false,
             environment,
