@@ -2,7 +2,9 @@
 
 use crate::workspace::Workspace;
 use render::solution::Replay;
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 const SUCCESS: i32 = 0;
 const LIMIT: i32 = 12;
@@ -10,8 +12,8 @@ const LIMIT: i32 = 12;
 fn built(name: &str) -> Workspace {
     let workspace = Workspace::new(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/endless.c");
-    let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    let compile = ["cc", "-g", "-O1", "-pthread", "program.c", "-o", "program"];
     workspace.symbiosis(compile).expect_code(SUCCESS);
     workspace
 }
@@ -48,4 +50,26 @@ fn schedules_without_the_failure_are_followed_past_its_place() {
     let again = ["replay", "program.trace", "--alternate", "0", "--runs", "3"];
     let outcome = workspace.symbiosis(again).expect_code(SUCCESS);
     assert!(outcome.stdout().starts_with("confirmed 3 of 3"), "{}", outcome.describe());
+}
+
+/// A regression test has to end, too.
+#[test]
+fn a_test_of_a_program_that_never_ends_passes_when_that_is_mended() {
+    let workspace = built("endless-test");
+    let mended = ["cc", "-g", "-O1", "-pthread", "-DMENDED", "program.c", "-o", "mended"];
+    workspace.symbiosis(mended).expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "100", "--timeout", "0.5", "--endless"];
+    workspace.symbiosis(record.iter().chain(&["--", "./program"])).expect_code(SUCCESS);
+    let make = ["test-case", "program.trace", "-o", "case", "--name", "room"];
+    workspace.symbiosis(make).expect_code(SUCCESS);
+    let run = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(workspace.path("")).output().expect("it starts")
+    };
+    assert!(run("cc", &["case/room_test.c", "-o", "the_test"]).status.success());
+    for (program, status) in [("./program", 1), ("./mended", 0)] {
+        let output = run("./the_test", &[program]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(status), "{program}: {text}");
+    }
 }

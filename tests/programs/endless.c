@@ -27,7 +27,12 @@ static void give(void) {
 
 static void *work(void *unused) {
     for (int round = 0;; round++) {
-        if (round < 200 && has_room()) {
+#ifdef MENDED
+        int two_sections = 0;
+#else
+        int two_sections = round < 200;
+#endif
+        if (two_sections && has_room()) {
             take();
             give();
         } else {
