@@ -292,6 +292,8 @@ fn explain_walked(
         by_update: None,
         followed: None,
         may_be_freed: false,
+        across_first: false,
+        only_end: false,
     };
     let likely = watched::is_likely(loaded, execution, &work)?;
     if likely && let Some(answer) = by_freed_memory(directory, loaded, execution, &work, false)? {

@@ -486,14 +486,8 @@ impl Search<'_> {
             }
             attempt => attempt?,
         };
-        let original = &self.target.original;
-        if attempt.is_long() && !failed(&attempt) && original.may_go_on() {
-            // To walk what comes behind the failure's place takes long, and tells nothing.
-            match self.execute(&text, noise, Some(original.a_while())) {
-                Ok(shorter) if !failed(&shorter) => attempt = shorter,
-                Err(error @ ReplayError::Interrupted(_)) => return Err(error),
-                _ => {}
-            }
+        if let Some(shorter) = self.shorter(&attempt, &text, noise)? {
+            attempt = shorter;
         }
         let report = &attempt.report;
         let steps = report.steps;
@@ -627,6 +621,33 @@ impl Search<'_> {
                 FailureKind::Hang | FailureKind::Deadlock | FailureKind::StillRunning
             )
         })
+    }
+
+    /// A run under the same schedule that ends soon behind the failure's place, where this one passed and goes on for long:
+    /// to walk what comes there takes long, and tells nothing.
+    fn shorter(
+        &self,
+        attempt: &Attempt,
+        text: &str,
+        noise: Option<String>,
+    ) -> Result<Option<Attempt>, ReplayError> {
+        let original = &self.target.original;
+        let goes_on = attempt.report.far || attempt.is_long();
+        if !goes_on || failed(attempt) || !original.may_go_on() {
+            return Ok(None);
+        }
+        for tail in original.short_tails() {
+            match self.execute(text, noise.clone(), Some(tail)) {
+                Ok(shorter) if !failed(&shorter) => {
+                    let bytes = [attempt, &shorter].map(|run| run.manifest.stream_bytes());
+                    tracing::info!(tail, ?bytes, "ended behind the failure's place");
+                    return Ok(Some(shorter));
+                }
+                Err(error @ ReplayError::Interrupted(_)) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 
     /// Runs the program once, no further than `tail` gates behind the schedule, if that is given.

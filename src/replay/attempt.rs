@@ -193,7 +193,8 @@ fn run_into(
             .map_err(|source| ReplayError::Io { action: "write the schedule", source })?;
         environment.push((SCHEDULE_VARIABLE, schedule.into()));
     }
-    let reports = !script_text.is_empty() || settings.avoid.is_some();
+    let by_priorities = settings.noise.as_ref().is_some_and(|noise| noise.starts_with("pct"));
+    let reports = !script_text.is_empty() || settings.avoid.is_some() || by_priorities;
     if reports {
         environment.push((REPORT_VARIABLE, report.clone().into()));
     }

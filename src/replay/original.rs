@@ -23,6 +23,8 @@ const LEAST_TAIL: u64 = 10_000;
 const TAIL: u64 = 4;
 /// ... for so many where that is not known.
 const UNKNOWN_TAIL: u64 = 100_000;
+/// For a run that is walked they are halved so often, if that is enough.
+const SHORT: u32 = 6;
 
 /// The recorded run.
 #[derive(Debug)]
@@ -91,11 +93,18 @@ impl Original {
     }
 
     /// Some times as many gates as the failure took.
-    pub(super) fn a_while(&self) -> u64 {
+    fn a_while(&self) -> u64 {
         match self.steps.load(Ordering::Relaxed) {
             0 => UNKNOWN_TAIL,
             steps => steps.saturating_mul(TAIL).saturating_add(LEAST_TAIL),
         }
+    }
+
+    /// After how many gates behind its schedule a run may have come past the failure's place, if it is to be walked: first what
+    /// is enough where the schedule leads there, last what is as good as [`Self::tail`].
+    pub(super) fn short_tails(&self) -> impl Iterator<Item = u64> + use<> {
+        let most = self.a_while();
+        (0..=SHORT).rev().map(move |halvings| most >> halvings)
     }
 
     /// How much time there is; none for any.
