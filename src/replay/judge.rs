@@ -5,7 +5,7 @@
 //! is executed symbolically only when they do not decide.
 
 use super::Attempt;
-use super::original::executed_for_failure;
+use super::original::{executed_for_failure, failure_place};
 use crate::record::ending;
 use model::{EventKind, EventTrace, FailureCondition, Site};
 use std::collections::BTreeSet;
@@ -313,8 +313,7 @@ fn is_same_place(recorded: &Failure, found: &Failure, attempt: &Attempt) -> bool
 /// The last resort: where do the executed paths fail?
 fn is_same_source_place(attempt: &Attempt) -> bool {
     let _span = tracing::info_span!("compare_failures").entered();
-    let recorded =
-        attempt.original.execution().and_then(|execution| failure_place(&execution.trace));
+    let recorded = attempt.original.walked().and_then(|walked| walked.place.clone());
     let found = executed_for_failure(attempt).and_then(|execution| failure_place(&execution.trace));
     recorded.is_some() && recorded == found
 }
@@ -358,12 +357,6 @@ fn waiting_place<'t>(trace: &'t EventTrace, thread: &str) -> Option<&'t Site> {
     let mut events = thread.events.iter().map(|&id| trace.event(id));
     let wait = events.find(|event| matches!(event.kind, EventKind::Block { .. }))?;
     Some(wait.site())
-}
-
-/// The name of the thread that failed, and where.
-fn failure_place(trace: &EventTrace) -> Option<Site> {
-    let failure = trace.failure.as_ref()?;
-    Some(trace.event(failure.event).site().clone())
 }
 
 /// An address as the offset in a function of a module; none when it is not in instrumented code,

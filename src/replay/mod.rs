@@ -29,7 +29,7 @@ pub use attempt::{Attempt, Left, Report, record_again, run};
 pub use departure::{Departure, Difference};
 pub use error::ReplayError;
 pub use judge::{AGAIN_BEHIND, Claim, FAILED_BEHIND, Verdict};
-pub use original::Original;
+pub use original::{Original, Walked};
 pub use script::{observed, script, script_and_then, with_inputs};
 pub use target::{Origin, Target};
 

@@ -3,6 +3,7 @@
 
 use super::Attempt;
 use crate::pipeline::{self, Budget};
+use model::{EventTrace, Site};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +27,31 @@ const UNKNOWN_TAIL: u64 = 100_000;
 /// For a run that is walked they are halved so often, if that is enough.
 const SHORT: u32 = 6;
 
+/// What comparisons need to know of the recorded run's events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walked {
+    /// Where it failed; none where that is at no place.
+    pub(super) place: Option<Site>,
+    /// How many instructions were walked, over all threads.
+    pub(super) instructions: u64,
+}
+
+impl From<&Execution> for Walked {
+    fn from(execution: &Execution) -> Self {
+        let threads = execution.report.threads.iter();
+        Self {
+            place: failure_place(&execution.trace),
+            instructions: threads.map(|thread| thread.instructions).fold(0, u64::saturating_add),
+        }
+    }
+}
+
+/// Where a run failed.
+pub(super) fn failure_place(trace: &EventTrace) -> Option<Site> {
+    let failure = trace.failure.as_ref()?;
+    Some(trace.event(failure.event).site().clone())
+}
+
 /// The recorded run.
 #[derive(Debug)]
 pub struct Original {
@@ -35,6 +61,7 @@ pub struct Original {
     until: Option<Instant>,
     trace: OnceLock<Option<Trace>>,
     execution: OnceLock<Option<Execution>>,
+    walked: OnceLock<Option<Walked>>,
     hung: OnceLock<bool>,
     /// Runs without the failure go on for ever.
     endless: AtomicBool,
@@ -50,6 +77,7 @@ impl Original {
             manifest: manifest.clone(),
             trace: OnceLock::new(),
             execution: OnceLock::new(),
+            walked: OnceLock::new(),
             hung: OnceLock::new(),
             endless: AtomicBool::new(manifest.endless),
             steps: AtomicU64::new(0),
@@ -61,10 +89,13 @@ impl Original {
         Self::new(&self.directory, &self.manifest, until)
     }
 
-    /// The same, of which it is known whether it hung, see [`Self::hung`].
-    pub(super) fn knowing(&self, hung: bool) -> Arc<Self> {
+    /// The same, of which it is known whether it hung, see [`Self::hung`], and maybe what its walk came to.
+    pub(super) fn knowing(&self, hung: bool, walked: Option<Walked>) -> Arc<Self> {
         let known = Self::new(&self.directory, &self.manifest, self.until);
         let _ = known.hung.set(hung);
+        if walked.is_some() {
+            let _ = known.walked.set(walked);
+        }
         known
     }
 
@@ -142,6 +173,11 @@ impl Original {
         self.execution.get_or_init(|| execute_with(self, &self.directory, |_| {})).as_ref()
     }
 
+    /// What its walk came to; none when it cannot be executed, or the time was up before that.
+    pub(super) fn walked(&self) -> Option<&Walked> {
+        self.walked.get_or_init(|| self.execution().map(Walked::from)).as_ref()
+    }
+
     /// Did its threads wait for each other for ever? Either it was ended for it, or something of its own noticed: then
     /// the failure of the manifest is a consequence, and no run is compared with that.
     #[must_use]
@@ -168,8 +204,7 @@ impl Original {
     /// back makes up for all the rounds that it missed.
     #[must_use]
     pub fn long_log(&self) -> Option<u64> {
-        let threads = self.execution()?.report.threads.iter();
-        Some(longest(threads.map(|thread| thread.instructions).fold(0, u64::saturating_add)))
+        Some(longest(self.walked()?.instructions))
     }
 
     /// How long the recorded run took until nothing but endless loops went on; none when it had none.
