@@ -35,7 +35,7 @@ pub(super) struct Replayed<'t> {
     pub(super) across: across::Found,
 }
 
-/// Explains the failure and replays what is found, if the options say so. Of a long run of whose end every schedule fails, a
+/// Explains the failure and replays what is found, if the options say so. Of a long run whose end does not explain it, a
 /// run along other paths is looked for before all schedules are: that takes seconds, and these take minutes.
 pub(super) fn explain<'t>(
     directory: &Path,

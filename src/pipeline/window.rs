@@ -28,7 +28,7 @@ const PART_OF_END: u32 = 8;
 const LONGEST_END: Duration = Duration::from_secs(30);
 
 /// To look at all schedules of a run with so many events takes minutes.
-const MANY: usize = 20_000;
+const MANY: usize = 10_000;
 
 /// Was it shown that every schedule fails?
 fn fails_always(explanation: &Explanation) -> bool {
@@ -131,7 +131,7 @@ impl Work<'_> {
             self.note_clock(&explained);
             return Ok(Some(explained));
         }
-        let first = self.across_first && passing.is_none() && events >= MANY && budget.is_left();
+        let first = self.looks_across_first(trace) && passing.is_none() && budget.is_left();
         let Some((looked_at, size, mut explanation)) = always.filter(|_| first) else {
             return Ok(None);
         };
@@ -141,6 +141,11 @@ impl Work<'_> {
         let explained = Explained { trace: Cow::Borrowed(trace), size, explanation };
         self.note_clock(&explained);
         Ok(Some(explained))
+    }
+
+    /// Is a run along other paths looked for before all schedules of the trace are?
+    pub(super) fn looks_across_first(&self, trace: &EventTrace) -> bool {
+        self.across_first && trace.events.len() >= MANY && self.rejected.is_empty()
     }
 
     fn explains(&self, explanation: &Explanation) -> bool {

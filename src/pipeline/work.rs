@@ -49,9 +49,9 @@ pub(super) struct Work<'a> {
     pub(super) followed: Option<Followed>,
     /// Where the program does not follow the first failing schedule, what was freed is looked at before others are.
     pub(super) may_be_freed: bool,
-    /// Where every schedule of the end of a long run fails, a run along other paths is looked for before all schedules are.
+    /// Where the end of a long run does not explain it, a run along other paths is looked for before all schedules are.
     pub(super) across_first: bool,
-    /// That was so: schedules that differ from the recorded run earlier were not looked at.
+    /// That was so: schedules that differ from the recorded run elsewhere were not looked at.
     pub(super) only_end: bool,
 }
 
