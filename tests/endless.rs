@@ -52,14 +52,20 @@ fn schedules_without_the_failure_are_followed_past_its_place() {
     assert!(outcome.stdout().starts_with("confirmed 3 of 3"), "{}", outcome.describe());
 }
 
-/// A regression test has to end, too.
+/// What is asked of the mended program has to end, too.
 #[test]
-fn a_test_of_a_program_that_never_ends_passes_when_that_is_mended() {
+fn a_program_that_never_ends_is_verified_and_tested_when_it_is_mended() {
     let workspace = built("endless-test");
     let mended = ["cc", "-g", "-O1", "-pthread", "-DMENDED", "program.c", "-o", "mended"];
     workspace.symbiosis(mended).expect_code(SUCCESS);
     let record = ["record", "--noise", "--until-failure", "100", "--timeout", "0.5", "--endless"];
     workspace.symbiosis(record.iter().chain(&["--", "./program"])).expect_code(SUCCESS);
+    // None of its runs comes to an end, either.
+    let verify = ["verify", "program.trace", "--program", "./mended"];
+    let outcome = workspace.symbiosis(verify);
+    assert!([SUCCESS, LIMIT].contains(&outcome.code()), "{}", outcome.describe());
+    assert!(outcome.stdout().contains("20 under noise; 0 failed"), "{}", outcome.describe());
+
     let make = ["test-case", "program.trace", "-o", "case", "--name", "room"];
     workspace.symbiosis(make).expect_code(SUCCESS);
     let run = |program: &str, arguments: &[&str]| {

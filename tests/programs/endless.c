@@ -5,42 +5,43 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int room = 1;
 
-static int has_room(void) {
-    pthread_mutex_lock(&lock);
-    int there = room > 0;
-    pthread_mutex_unlock(&lock);
-    return there;
-}
-
-static void take(void) {
-    pthread_mutex_lock(&lock);
-    room--;
-    assert(room >= 0);
-    pthread_mutex_unlock(&lock);
-}
-
 static void give(void) {
     pthread_mutex_lock(&lock);
     room++;
     pthread_mutex_unlock(&lock);
 }
 
-static void *work(void *unused) {
-    for (int round = 0;; round++) {
+static void take(void) {
 #ifdef MENDED
-        int two_sections = 0;
+    pthread_mutex_lock(&lock);
+    int there = room > 0;
 #else
-        int two_sections = round < 200;
+    pthread_mutex_lock(&lock);
+    int there = room > 0;
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&lock);
 #endif
-        if (two_sections && has_room()) {
-            take();
-            give();
-        } else {
-            pthread_mutex_lock(&lock);
-            room = room ? 1 : 0;
-            pthread_mutex_unlock(&lock);
-        }
+    if (there) {
+        room--;
+        assert(room >= 0);
     }
+    pthread_mutex_unlock(&lock);
+    if (there)
+        give();
+}
+
+static void idle(void) {
+    pthread_mutex_lock(&lock);
+    room = room ? 1 : 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *work(void *unused) {
+    for (int round = 0;; round++)
+        if (round < 200)
+            take();
+        else
+            idle();
     return unused;
 }
 
