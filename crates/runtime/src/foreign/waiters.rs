@@ -115,19 +115,19 @@ pub unsafe fn wait(
     0
 }
 
-/// Takes all waiters out of the list that wait for the condition, and gives the first of them: each is linked to the one
-/// that waits less long.
+/// Takes all waiters out of the list for which `wanted` holds, and gives the first of them: each is linked to the one that
+/// waits less long.
 ///
 /// # Safety
 ///
 /// The list is locked, so that all in it are alive.
-unsafe fn take_all(first: &mut *mut Waiter, condition: P) -> *mut Waiter {
+unsafe fn take_all(first: &mut *mut Waiter, wanted: impl Fn(*mut Waiter) -> bool) -> *mut Waiter {
     let mut all = null_mut();
     let mut last: *mut *mut Waiter = &raw mut all;
     // SAFETY: the list is locked. A waiter that was taken out is alive until it is told that it is woken.
     unsafe {
         loop {
-            let found = take(first, |waiter| (*waiter).condition == condition);
+            let found = take(first, &wanted);
             *last = found;
             if found.is_null() {
                 return all;
@@ -142,15 +142,15 @@ unsafe fn take_all(first: &mut *mut Waiter, condition: P) -> *mut Waiter {
 pub fn notify(condition: P, all: bool) -> bool {
     // SAFETY: the list is locked.
     let mut waiter = Row::of(condition).locked(|first| unsafe {
+        let wanted = |waiter: *mut Waiter| (*waiter).condition == condition;
         if all {
-            take_all(first, condition)
-        } else {
-            let found = take(first, |waiter| (*waiter).condition == condition);
-            if !found.is_null() {
-                (*found).next = null_mut();
-            }
-            found
+            return take_all(first, wanted);
         }
+        let found = take(first, wanted);
+        if !found.is_null() {
+            (*found).next = null_mut();
+        }
+        found
     });
     let woke = !waiter.is_null();
     while !waiter.is_null() {
