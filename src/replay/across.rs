@@ -13,7 +13,7 @@ use explain::{Across, Commuting, Flip, Flipped, is_meeting};
 use model::evaluate::Evaluation;
 use model::{ConditionId, EventId, EventKind, EventTrace, FailureKind, Points, Schedule, ThreadId};
 use plans::{Plan, plans, whole};
-use put_off::{PutOff, Waited, gates, is_long};
+use put_off::{PutOff, Waited, gates, is_long, went_round};
 use render::solution::Replay;
 use schedule::{Built, Script, Target as Place, Turn};
 use solver::Order;
@@ -181,7 +181,7 @@ struct Passed {
 impl Passed {
     /// The least explains best: a run that differs in what was read tells more than one that only did
     /// other things; least tells in which order threads came to a barrier or added to a counter, or that a thread waited
-    /// a round more or less; then one that is near to the failing schedule, and, of these, one that was made to
+    /// a round more or less, or in which one went round a loop while the other one of the pair was held back; then one that is near to the failing schedule, and, of these, one that was made to
     /// reverse a pair that promised something. Then one in which the failing thread kept to its path
     /// nearly up to the failure, one with a pair of which both had happened in the failing run, and the fewest data-flows
     /// explain best; in a run that hung, before these, what
@@ -222,7 +222,9 @@ impl Passed {
         let distance = across.distance.checked_ilog2().unwrap_or(0);
         let by = (self.check.is_none(), self.flip.is_none());
         let late = matches!(across.flipped, Flipped::Late { .. });
-        (by.0, unexplained, flows == 0, meets, distance, behind, by.1, early, late, differs)
+        let round = went_round(across.in_between, failing.events.len());
+        let vague = (unexplained, flows == 0, meets, round);
+        (by.0, vague, distance, behind, by.1, early, late, differs)
     }
 }
 
