@@ -106,12 +106,17 @@ pub fn run(
     if scheduled
         && attempt.goes_on()
         && !original.time_is_up()
+        && settings.tail.is_none()
         && original.tail().is_none()
         && original.may_go_on()
     {
         tracing::info!("the run goes on: it is ended behind the schedule");
-        original.set_endless();
-        return run_once(target, script_text, settings);
+        // One that was given less time than others may only have been slow.
+        if settings.timeout >= Settings::of(original.manifest()).timeout {
+            original.set_endless();
+        }
+        let settings = Settings { tail: Some(original.a_while()), ..settings.clone() };
+        return run_once(target, script_text, &settings);
     }
     Ok(attempt)
 }

@@ -124,7 +124,7 @@ impl Original {
     }
 
     /// Some times as many gates as the failure took.
-    fn a_while(&self) -> u64 {
+    pub(super) fn a_while(&self) -> u64 {
         match self.steps.load(Ordering::Relaxed) {
             0 => UNKNOWN_TAIL,
             steps => steps.saturating_mul(TAIL).saturating_add(LEAST_TAIL),
