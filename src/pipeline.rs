@@ -311,6 +311,8 @@ fn explain_walked(
         by_update: None,
         followed: None,
         may_be_freed: false,
+        across_first: false,
+        only_end: false,
     };
     let likely = watched::is_likely(loaded, execution, &work)?;
     if likely && let Some(answer) = by_freed_memory(directory, loaded, execution, &work, false)? {
@@ -354,9 +356,13 @@ fn explain_walked(
     }
     // A spare alternate is none that was asked for.
     let enough = explained.explanation.alternates.found.len() >= options.alternates;
+    // What other paths tell is the answer where they were looked at first.
+    let by_other_paths = work.only_end && across.alternate.is_some();
     explained.explanation.cut.retain(|cut| {
         let limit = matches!(cut.reason, explain::CutReason::Limit(_));
-        !(limit && enough && options.alternates > 0 && cut.phase == explain::Phase::Alternates)
+        let alternates = cut.phase == explain::Phase::Alternates;
+        let answered = (enough && options.alternates > 0 && alternates) || by_other_paths;
+        !(limit && answered)
     });
     let ended = |limit: bool| {
         let mut cuts = explained.explanation.cut.iter();
@@ -379,6 +385,13 @@ fn explain_walked(
     let found = matches!(explained.explanation.verdict, explain::Verdict::FailingSchedule);
     warnings.extend(work.few_places.filter(|_| found).map(|few| few.to_string()));
     warnings.extend(work.end.filter(|_| found).map(|end| end.to_string()));
+    if by_other_paths && work.end.is_none() {
+        warnings.push(
+            "this is a long run, whose end does not explain it: not all schedules along the recorded paths were \
+             looked at, since a run along other paths was found that passes"
+                .to_owned(),
+        );
+    }
     warnings.extend(work.by_update.filter(|_| found).map(|by| by.to_string()));
     let proposed = explained.explanation.root_cause.as_ref().is_some_and(|cause| !cause.shown);
     if proposed && work.by_update.is_none() {

@@ -1,6 +1,7 @@
 //! Runs of very many events are explained by what happened shortly before the failure.
 
 use crate::workspace::Workspace;
+use render::solution::Replay;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -97,4 +98,25 @@ fn of_a_barrier_that_is_missing_in_many_rounds_one_round_is_told() {
     let sentence = solution["cause"]["sentence"].as_str().unwrap_or_default();
     assert!(sentence.contains("after") && sentence.contains("had overwritten it"), "{sentence}");
     assert!(!solution["alternates"].as_array().expect("a list").is_empty());
+}
+
+/// All schedules along the recorded paths fail, and thousands of sums stand between what went wrong and the check: a run
+/// along other paths is found in seconds, and that they all fail is not found in minutes.
+#[test]
+fn what_only_other_paths_avoid_is_told_before_all_schedules_are_looked_at() {
+    let workspace = built("late-sum", "late_sum.c");
+    let record = ["record", "-q", "--noise", "--until-failure", "1000", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let solve = ["solve", "program.trace", "--format", "json"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    let solution = outcome.solution();
+    assert!(solution.stats.events > 20_000, "{:?}", solution.stats);
+    let sentence = &solution.cause.as_ref().expect("a cause").sentence;
+    assert!(sentence.contains("`there` (program.c:22)"), "{sentence}");
+    assert!(sentence.contains("check (program.c:13)"), "{sentence}");
+    assert_eq!(solution.replay, Replay::Confirmed);
+    let alternate = solution.alternates.first().expect("an alternate");
+    assert_eq!(alternate.replay, Replay::Confirmed);
+    let text = outcome.stderr();
+    assert!(text.contains("not all schedules along the recorded paths were looked at"), "{text}");
 }

@@ -13,6 +13,7 @@ mod compiler_driver;
 mod conditions;
 mod crash_handlers;
 mod diff_verify;
+mod endless;
 mod foreign;
 mod frameworks;
 mod gdb;

@@ -49,6 +49,10 @@ pub struct Args {
     /// slow. Under random noise, a run that is still running then gets the time once more without noise
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// The program goes on until it fails, as a server or a soak test does: a run that is still at work when its time is up has
+    /// passed. One whose threads all wait then has not
+    #[arg(long, requires_all = ["until_failure", "timeout"])]
+    pub endless: bool,
     /// Perturb the schedule, to see rare failures sooner. RATE is the chance of a pause at each
     /// access that other threads may see, for a thread's first GATES of them (100000 unless given), MICROSECONDS
     /// its greatest length (200). Without settings, runs with even seeds are under 0.02,200 and others
@@ -118,6 +122,7 @@ pub fn run(args: Args) -> Result<u8, RecordError> {
         program,
         interrupts: Interrupts::catch(),
         timeout: args.timeout,
+        endless: args.endless,
         quiet: args.quiet,
         detect: args.detect.is_some(),
         readings: args.readings,
@@ -142,6 +147,7 @@ struct Recorder {
     program: Program,
     interrupts: Interrupts,
     timeout: Option<Duration>,
+    endless: bool,
     quiet: bool,
     detect: bool,
     readings: Option<u32>,
@@ -175,6 +181,7 @@ impl Recorder {
     ) -> Result<Run, RecordError> {
         let options = Options {
             timeout: self.timeout,
+            endless: self.endless,
             show_output,
             perturbation,
             detect: self.detect,
@@ -305,10 +312,14 @@ impl Recorder {
                 return Ok(interrupted(signal));
             }
             longest = longest.max(took);
-            if run.any_failed()? {
+            let at_work = run.was_at_work()?;
+            if run.any_failed()? && !(self.endless && at_work) {
                 progress.finish();
                 show_tails(&run);
                 self.say(&format!("run {number} of {most} failed"));
+                if at_work {
+                    self.say("with --endless, a run that is still at work when its time is up has passed");
+                }
                 kept += self.keep(names, &mut run)?;
                 failed += 1;
                 if failed == wanted {

@@ -4,7 +4,7 @@ use super::work::Explained;
 use crate::errors::with_causes;
 use crate::record::Noise;
 use crate::replay::{
-    self, AGAIN_BEHIND, Claim, ReplayError, Settings, Target, Verdict, across, judge,
+    self, AGAIN_BEHIND, Claim, ReplayError, Settings, Target, Verdict, Walked, across, judge,
 };
 use model::{EventKind, Schedule, Thread, ThreadId};
 use render::solution::Replay;
@@ -120,7 +120,8 @@ impl Confirmer {
         options: &ReplayOptions,
         deadline: Option<Instant>,
     ) -> Result<Self, ReplayError> {
-        Self::of_run(trace, execution.report.ended_by.is_some(), options, deadline)
+        let known = (execution.report.ended_by.is_some(), Some(Walked::from(execution)));
+        Self::of(trace, known, options, deadline)
     }
 
     /// The same before the run has been walked. `hung`: had it hung before it failed in another way?
@@ -130,10 +131,19 @@ impl Confirmer {
         options: &ReplayOptions,
         deadline: Option<Instant>,
     ) -> Result<Self, ReplayError> {
+        Self::of(trace, (hung, None), options, deadline)
+    }
+
+    fn of(
+        trace: &Path,
+        (hung, walked): (bool, Option<Walked>),
+        options: &ReplayOptions,
+        deadline: Option<Instant>,
+    ) -> Result<Self, ReplayError> {
         let manifest = whole_manifest(trace)?;
         let until = deadline.and_then(|deadline| deadline.checked_add(GRACE));
         let target = options.target(trace, &manifest);
-        let target = target.map(|target| target.until(until).knowing(hung));
+        let target = target.map(|target| target.until(until).knowing(hung, walked));
         let target = target.map_err(|error| with_causes(&error));
         let settings = options.settings(&manifest);
         Ok(Self { manifest, target, settings, deadline })
@@ -347,7 +357,7 @@ impl Confirmer {
         }
         let replay = if confirmed { Replay::Confirmed } else { Replay::Diverged };
         let note = judge::note(claim, &verdict, &attempt);
-        let fails = judge::fails(&self.manifest, &attempt);
+        let fails = judge::fails(claim, &verdict, &self.manifest, &attempt);
         let hung = attempt.report.deadlock || attempt.manifest.timed_out;
         let fails_otherwise = !fails && !hung && matches!(verdict, Verdict::Different { .. });
         let finding = Finding { replay, note, fails, fails_otherwise, ..Finding::default() };

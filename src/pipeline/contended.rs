@@ -91,7 +91,7 @@ impl Work<'_> {
                 && self.followed.is_none()
                 && let Some(explained) = self.explain_followed(trace, is_strict, near, budget)?
             {
-                if is_complete(&explained.explanation) {
+                if is_complete(&explained.explanation) || self.only_end {
                     self.note_clock(&explained);
                     return Ok(Some(explained));
                 }

@@ -153,6 +153,13 @@ impl Work<'_> {
         }
         let followed = Followed { failing: whole.clone(), passing, is_near_no_help: false };
         self.followed = Some(followed);
+        if self.looks_across_first(trace)
+            && self.followed.as_ref().is_some_and(|it| it.passing.is_none())
+            && let Some(explained) = self.explain_by_update(trace, too_many(), budget)
+        {
+            self.only_end = true;
+            return Ok(Some(explained));
+        }
         let schedule = match switch_work {
             0 => whole,
             _ => self.with_fewer_switches(trace, whole, switch_work, budget),

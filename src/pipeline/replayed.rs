@@ -35,11 +35,41 @@ pub(super) struct Replayed<'t> {
     pub(super) across: across::Found,
 }
 
-/// Explains the failure and replays what is found, if the options say so.
+/// Explains the failure and replays what is found, if the options say so. Of a long run whose end does not explain it, a
+/// run along other paths is looked for before all schedules are: that takes seconds, and these take minutes.
 pub(super) fn explain<'t>(
     directory: &Path,
     execution: &'t Execution,
     work: &mut Work<'_>,
+) -> Result<Replayed<'t>, PipelineError> {
+    work.across_first = work.options.replay.is_some()
+        && work.options.alternates > 0
+        && execution.report.still_running.is_empty()
+        && !execution.trace.has_one_thread();
+    let found = explain_once(directory, execution, work, None)?;
+    work.across_first = false;
+    let passes = |found: &across::CrossAlternate| found.replay == Replay::Confirmed;
+    if !work.only_end || found.across.alternate.as_ref().is_some_and(passes) || work.is_over() {
+        return Ok(found);
+    }
+    tracing::info!("nothing passes along other paths: all schedules are looked at");
+    let end = work.end;
+    // One that was not confirmed is about this failing schedule.
+    let known = across::Found { alternate: None, ..found.across };
+    let all = explain_once(directory, execution, work, Some(known))?;
+    if all.explained.explanation.failing.is_some() {
+        return Ok(all);
+    }
+    (work.end, work.only_end) = (end, true);
+    Ok(Replayed { across: across::Found::default(), ..found })
+}
+
+/// `known`: what the search along other paths came to, where it was made.
+fn explain_once<'t>(
+    directory: &Path,
+    execution: &'t Execution,
+    work: &mut Work<'_>,
+    known: Option<across::Found>,
 ) -> Result<Replayed<'t>, PipelineError> {
     let Some(options) = work.options.replay.clone() else {
         let mut explained = work.explain(&execution.trace)?;
@@ -84,7 +114,10 @@ pub(super) fn explain<'t>(
     if (in_vain || has_value_that_came_back(explained)) && work.options.alternates > 0 && shows {
         let started = Instant::now();
         let how = (work.deadline, !in_vain);
-        replayed.across = confirmer.across(explained, execution, how)?;
+        replayed.across = match known {
+            Some(known) => known,
+            None => confirmer.across(explained, execution, how)?,
+        };
         work.timing.alternates += started.elapsed();
         let confirmed = |found: &across::CrossAlternate| found.replay == Replay::Confirmed;
         if !none && !replayed.across.alternate.as_ref().is_some_and(confirmed) {

@@ -27,6 +27,15 @@ const PART_OF_END: u32 = 8;
 /// ...and no longer than that: there are other ways.
 const LONGEST_END: Duration = Duration::from_secs(30);
 
+/// To look at all schedules of a run with so many events takes minutes.
+const MANY: usize = 10_000;
+
+/// Was it shown that every schedule fails?
+fn fails_always(explanation: &Explanation) -> bool {
+    let cause = explanation.root_cause.as_ref();
+    is_complete(explanation) && cause.is_some_and(|cause| cause.kind == CauseKind::FailsAlways)
+}
+
 /// Says that only schedules were looked at that begin as the recorded run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
@@ -49,7 +58,8 @@ impl fmt::Display for End {
 
 impl Work<'_> {
     /// Explains a failing schedule by its end. Where `passing` is known, which passes, the end is long enough for it.
-    /// `None` where the end does not explain it: a root cause that is shown to be one, and an alternate.
+    /// `None` where the end does not explain it: a root cause that is shown to be one, and an alternate; or that every
+    /// schedule fails, where runs along other paths come first ([`Work::across_first`]).
     pub(super) fn explain_end<'t>(
         &mut self,
         trace: &'t EventTrace,
@@ -70,6 +80,8 @@ impl Work<'_> {
             pairs.position(|(one, other)| one != other)
         });
         self.timing.solve += started.elapsed();
+        // Every schedule fails, as far as the end goes.
+        let mut always = None;
         for Range { start: from, end: until } in encoders::ends(trace, schedule, differs) {
             if !budget.is_left() {
                 break;
@@ -86,6 +98,13 @@ impl Work<'_> {
                 continue;
             };
             let explanation = explained.explanation;
+            always = None;
+            if fails_always(&explanation) {
+                let wide = explain::widen(trace, &window, explanation);
+                always = wide.map(|wide| (window.trace.events.len(), explained.size, wide));
+                self.timing = before;
+                continue;
+            }
             let complete = self.explains(&explanation);
             let limited =
                 explanation.cut.iter().any(|cut| matches!(cut.reason, CutReason::Limit(_)));
@@ -112,7 +131,21 @@ impl Work<'_> {
             self.note_clock(&explained);
             return Ok(Some(explained));
         }
-        Ok(None)
+        let first = self.looks_across_first(trace) && passing.is_none() && budget.is_left();
+        let Some((looked_at, size, mut explanation)) = always.filter(|_| first) else {
+            return Ok(None);
+        };
+        explanation.clock = Clock::Followed;
+        tracing::info!(events = looked_at, "every schedule of the end fails");
+        (self.end, self.only_end) = (Some(End { events: looked_at, of: events }), true);
+        let explained = Explained { trace: Cow::Borrowed(trace), size, explanation };
+        self.note_clock(&explained);
+        Ok(Some(explained))
+    }
+
+    /// Is a run along other paths looked for before all schedules of the trace are?
+    pub(super) fn looks_across_first(&self, trace: &EventTrace) -> bool {
+        self.across_first && trace.events.len() >= MANY && self.rejected.is_empty()
     }
 
     fn explains(&self, explanation: &Explanation) -> bool {

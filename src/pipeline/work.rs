@@ -49,6 +49,10 @@ pub(super) struct Work<'a> {
     pub(super) followed: Option<Followed>,
     /// Where the program does not follow the first failing schedule, what was freed is looked at before others are.
     pub(super) may_be_freed: bool,
+    /// Where the end of a long run does not explain it, a run along other paths is looked for before all schedules are.
+    pub(super) across_first: bool,
+    /// That was so: schedules that differ from the recorded run elsewhere were not looked at.
+    pub(super) only_end: bool,
 }
 
 impl Work<'_> {
@@ -182,7 +186,7 @@ impl Work<'_> {
     ) -> Result<Explained<'t>, PipelineError> {
         let budget = Budget::new(self.deadline, self.options.memory_mb);
         (self.few_places, self.by_update, self.followed) = (None, None, None);
-        self.end = None;
+        (self.end, self.only_end) = (None, false);
         let mut partial = None;
         if let Some(explained) = self.explain_coarse(trace, switch_work, &budget, &mut partial)? {
             return Ok(explained);

@@ -75,7 +75,13 @@ fn find_file(name: &OsStr) -> io::Result<PathBuf> {
     std::env::split_paths(&directories)
         .map(|directory| directory.join(name))
         .find(|file| runnable(file).is_ok())
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not found in PATH"))
+        .ok_or_else(|| {
+            let what = match name.as_encoded_bytes().starts_with(b"-") {
+                true => "not an option, and not found in PATH; see `symbiosis record --help`",
+                false => "not found in PATH",
+            };
+            io::Error::new(io::ErrorKind::NotFound, what)
+        })
 }
 
 fn runnable(path: &Path) -> io::Result<()> {

@@ -44,6 +44,8 @@ const SAY_AFTER: Duration = Duration::from_secs(1);
 pub struct Options {
     /// After this time the run is ended.
     pub timeout: Option<Duration>,
+    /// A run that is at work when its time is up did not fail: there is no need to give it the time once more.
+    pub endless: bool,
     /// Pass the program's output on?
     pub show_output: bool,
     /// Record the instrumented programs that the program starts, too? Then it need not be
@@ -295,6 +297,7 @@ fn new_manifest(program: &Program, options: &Options) -> Manifest {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     manifest.started_ms = since.as_millis() as u64;
     manifest.noise = options.perturbation.map(|perturbation| perturbation.noise.to_string());
+    manifest.endless = options.endless;
     manifest.detect = options.detect.then(|| USE_AFTER_FREE.to_owned());
     manifest.fail_at = options.fail_at.as_ref().map(ToString::to_string);
     manifest.seed = options.perturbation.map(|perturbation| perturbation.seed);
@@ -415,7 +418,7 @@ fn wait(
     let confined = options.confined.is_some();
     let mut limit = options.timeout.and_then(|time| {
         // What disturbs a run at random slows it down: it gets its time once more without that.
-        let slowed = options.perturbation.is_some_and(|it| it.noise.ends());
+        let slowed = !options.endless && options.perturbation.is_some_and(|it| it.noise.ends());
         TimeLimit::new(Instant::now(), time, slowed)
     });
     let pid = child.id() as libc::pid_t;
@@ -665,6 +668,27 @@ impl Run {
             }
         }
         Ok(false)
+    }
+
+    /// Was the run still at work when its time was up, and is that all that ended it? Nobody else failed then, either.
+    ///
+    /// # Errors
+    ///
+    /// When the raw files are malformed.
+    pub fn was_at_work(&self) -> Result<bool, TraceError> {
+        let only_ended = |run: &Self| -> Result<bool, TraceError> {
+            let failure = run.failure()?;
+            Ok(failure.is_none_or(|failure| failure.kind == FailureKind::Hang))
+        };
+        if !self.manifest.timed_out || self.manifest.still_running != Some(true) {
+            return Ok(false);
+        }
+        for run in self.children.iter().chain(self.recorded.then_some(self)) {
+            if !only_ended(run)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Moves the trace to another place on the same file system.

@@ -13,7 +13,7 @@ use explain::{Across, Commuting, Flip, Flipped, is_meeting};
 use model::evaluate::Evaluation;
 use model::{ConditionId, EventId, EventKind, EventTrace, FailureKind, Points, Schedule, ThreadId};
 use plans::{Plan, plans, whole};
-use put_off::{PutOff, Waited, gates, is_long};
+use put_off::{PutOff, Waited, gates, is_long, went_round};
 use render::solution::Replay;
 use schedule::{Built, Script, Target as Place, Turn};
 use solver::Order;
@@ -181,7 +181,7 @@ struct Passed {
 impl Passed {
     /// The least explains best: a run that differs in what was read tells more than one that only did
     /// other things; least tells in which order threads came to a barrier or added to a counter, or that a thread waited
-    /// a round more or less; then one that is near to the failing schedule, and, of these, one that was made to
+    /// a round more or less, or in which one went round a loop while the other one of the pair was held back; then one that is near to the failing schedule, and, of these, one that was made to
     /// reverse a pair that promised something. Then one in which the failing thread kept to its path
     /// nearly up to the failure, one with a pair of which both had happened in the failing run, and the fewest data-flows
     /// explain best; in a run that hung, before these, what
@@ -222,7 +222,9 @@ impl Passed {
         let distance = across.distance.checked_ilog2().unwrap_or(0);
         let by = (self.check.is_none(), self.flip.is_none());
         let late = matches!(across.flipped, Flipped::Late { .. });
-        (by.0, unexplained, flows == 0, meets, distance, behind, by.1, early, late, differs)
+        let round = went_round(across.in_between, failing.events.len());
+        let vague = (unexplained, flows == 0, meets, round);
+        (by.0, vague, distance, behind, by.1, early, late, differs)
     }
 }
 
@@ -479,13 +481,16 @@ impl Search<'_> {
         };
         self.attempts += 1;
         // One run that cannot be made is no reason to throw away those that passed.
-        let attempt = match self.execute(&text, noise) {
+        let mut attempt = match self.execute(&text, noise.clone(), None) {
             Err(error) if !matches!(error, ReplayError::Interrupted(_)) => {
                 tracing::info!(?plan, %error, "a run could not be made");
                 return Ok(None);
             }
             attempt => attempt?,
         };
+        if let Some(shorter) = self.shorter(&attempt, &text, noise)? {
+            attempt = shorter;
+        }
         let report = &attempt.report;
         let steps = report.steps;
         tracing::debug!(?plan, left = ?report.left, steps, failed = failed(&attempt), "attempt");
@@ -620,7 +625,40 @@ impl Search<'_> {
         })
     }
 
-    fn execute(&self, text: &str, noise: Option<String>) -> Result<Attempt, ReplayError> {
+    /// A run under the same schedule that ends soon behind the failure's place, where this one passed and goes on for long:
+    /// to walk what comes there takes long, and tells nothing.
+    fn shorter(
+        &self,
+        attempt: &Attempt,
+        text: &str,
+        noise: Option<String>,
+    ) -> Result<Option<Attempt>, ReplayError> {
+        let original = &self.target.original;
+        let goes_on = attempt.report.far || attempt.is_long();
+        if !goes_on || failed(attempt) || !original.may_go_on() {
+            return Ok(None);
+        }
+        for tail in original.short_tails() {
+            match self.execute(text, noise.clone(), Some(tail)) {
+                Ok(shorter) if !failed(&shorter) => {
+                    let bytes = [attempt, &shorter].map(|run| run.manifest.stream_bytes());
+                    tracing::info!(tail, ?bytes, "ended behind the failure's place");
+                    return Ok(Some(shorter));
+                }
+                Err(error @ ReplayError::Interrupted(_)) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs the program once, no further than `tail` gates behind the schedule, if that is given.
+    fn execute(
+        &self,
+        text: &str,
+        noise: Option<String>,
+        tail: Option<u64>,
+    ) -> Result<Attempt, ReplayError> {
         let recorded = Duration::from_millis(self.failing.manifest.duration_ms.unwrap_or(0));
         let enough = LEAST_RUN.saturating_add(recorded.saturating_mul(SLOWER));
         let patience = match self.hangs() {
@@ -630,7 +668,7 @@ impl Search<'_> {
         let timeout = self.settings.timeout.min(enough);
         // Who passes many more goes round in a loop, waiting for somebody who is held back.
         let gates = (self.steps > 0).then(|| LINE.max(self.steps.saturating_mul(LONGER)));
-        let settings = Settings { patience, gates, timeout, noise, ..self.settings.clone() };
+        let settings = Settings { patience, gates, tail, timeout, noise, ..self.settings.clone() };
         run(self.target, text, &settings)
     }
 
@@ -642,7 +680,7 @@ impl Search<'_> {
         let observed = script(Claim::Passes, &trace, &points, &inputs, &schedule).ok();
         let mut verdict = None;
         for text in [&observed, &followed].into_iter().flatten() {
-            let attempt = self.execute(text, None)?;
+            let attempt = self.execute(text, None, None)?;
             let judged = judge::passing(self.failing.manifest, &attempt);
             let confirmed = judged.confirms(Claim::Passes);
             let note = judge::note(Claim::Passes, &judged, &attempt);
@@ -667,7 +705,7 @@ fn is_over((begun, end): (Instant, Instant), now: Instant, found: bool) -> bool 
 }
 
 fn failed(attempt: &Attempt) -> bool {
-    attempt.manifest.failure.is_some() || attempt.report.deadlock
+    attempt.manifest.failure.is_some() || attempt.report.deadlock || judge::is_undecided(attempt)
 }
 
 #[cfg(test)]

@@ -8,16 +8,22 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use symex::Execution;
 use trace_format::layout::{
     self, AVOID_VARIABLE, LINE_GATES_VARIABLE, LeftReason, NOISE_VARIABLE, PATIENCE_VARIABLE,
-    REPORT_MAGIC, REPORT_VARIABLE, SCHEDULE_VARIABLE,
+    REPORT_MAGIC, REPORT_VARIABLE, SCHEDULE_VARIABLE, TAIL_GATES_VARIABLE,
 };
 use trace_format::{Manifest, Trace, files};
 
 /// What a run may log beyond eight times what the recorded one did: under a schedule the rounds of
 /// threads that wait are not counted.
 const SPINS: u64 = 256 << 20;
+
+/// A run that logs more bytes than this, ...
+const LONG_LOG: u64 = 4 << 20;
+/// ... and so many times as much as the recorded one, is a long one.
+const LONGER: u64 = 4;
 
 /// How much a run of a recorded program may log before it is ended.
 pub(crate) fn most_bytes(recorded: &Manifest) -> u64 {
@@ -41,6 +47,8 @@ pub struct Attempt {
     pub stderr: Vec<u8>,
     /// The recorded run.
     pub original: Arc<Original>,
+    /// What is known of its events, where its failure was asked for.
+    pub(super) for_failure: OnceLock<Option<Execution>>,
     _scratch: Scratch,
 }
 
@@ -59,6 +67,8 @@ pub struct Report {
     pub switches: u64,
     /// All threads waited for each other, and the process was ended for it.
     pub deadlock: bool,
+    /// The process went on behind the schedule, and was ended for it, see [`Settings::tail`].
+    pub far: bool,
     /// For people.
     pub message: String,
     /// How often avoidance rules held a thread back.
@@ -78,13 +88,40 @@ pub struct Left {
     pub site: u64,
 }
 
-/// Runs the program once under a schedule; freely when the text is empty.
+/// Runs the program once under a schedule; freely when the text is empty. A program that goes on for ever is run once more,
+/// as far as [`Original::tail`] says, and so are all later ones.
 ///
 /// # Errors
 ///
 /// When the program cannot be run, when it turns out to be another one, when its runtime does
 /// not follow the schedule at all, or when the time for all runs was up first. Whatever it does under the schedule is no error.
 pub fn run(
+    target: &Target,
+    script_text: &str,
+    settings: &Settings,
+) -> Result<Attempt, ReplayError> {
+    let original = &target.original;
+    let attempt = run_once(target, script_text, settings)?;
+    let scheduled = !script_text.is_empty() || settings.noise.is_some();
+    if scheduled
+        && attempt.goes_on()
+        && !original.time_is_up()
+        && settings.tail.is_none()
+        && original.tail().is_none()
+        && original.may_go_on()
+    {
+        tracing::info!("the run goes on: it is ended behind the schedule");
+        // One that was given less time than others may only have been slow.
+        if settings.timeout >= Settings::of(original.manifest()).timeout {
+            original.set_endless();
+        }
+        let settings = Settings { tail: Some(original.a_while()), ..settings.clone() };
+        return run_once(target, script_text, &settings);
+    }
+    Ok(attempt)
+}
+
+fn run_once(
     target: &Target,
     script_text: &str,
     settings: &Settings,
@@ -108,9 +145,13 @@ pub fn run(
         stdout: run.stdout,
         stderr: run.stderr,
         original: Arc::clone(&target.original),
+        for_failure: OnceLock::new(),
         _scratch: scratch,
     };
     check_modules(&attempt.directory, target)?;
+    if attempt.manifest.failure.is_some() && !attempt.manifest.timed_out {
+        target.original.note_steps(attempt.report.steps);
+    }
     Ok(attempt)
 }
 
@@ -157,7 +198,8 @@ fn run_into(
             .map_err(|source| ReplayError::Io { action: "write the schedule", source })?;
         environment.push((SCHEDULE_VARIABLE, schedule.into()));
     }
-    let reports = !script_text.is_empty() || settings.avoid.is_some();
+    let by_priorities = settings.noise.as_ref().is_some_and(|noise| noise.starts_with("pct"));
+    let reports = !script_text.is_empty() || settings.avoid.is_some() || by_priorities;
     if reports {
         environment.push((REPORT_VARIABLE, report.clone().into()));
     }
@@ -172,8 +214,12 @@ fn run_into(
     }
     let patience = settings.patience.as_millis().max(1);
     environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
-    if let Some(gates) = settings.gates {
+    let tail = settings.tail.or_else(|| target.original.tail());
+    if let Some(gates) = settings.gates.into_iter().chain(tail).min() {
         environment.push((LINE_GATES_VARIABLE, gates.to_string().into()));
+    }
+    if let Some(tail) = tail {
+        environment.push((TAIL_GATES_VARIABLE, tail.to_string().into()));
     }
     let confined = Confined { directory: target.directory.clone(), input: settings.input.clone() };
     let recorded = target.original.manifest();
@@ -188,6 +234,7 @@ fn run_into(
         readings: None,
         fail_at,
         fail_if: recorded.fail_if.as_ref().map(|check| check.command.clone()),
+        endless: false,
         show_output: settings.show_output,
         follow: false,
         environment,
@@ -233,6 +280,19 @@ fn check_modules(directory: &Path, target: &Target) -> Result<(), ReplayError> {
 }
 
 impl Attempt {
+    /// Did it log much more than the recorded run?
+    #[must_use]
+    pub fn is_long(&self) -> bool {
+        let recorded = self.original.manifest().stream_bytes();
+        self.manifest.stream_bytes() > recorded.saturating_mul(LONGER).saturating_add(LONG_LOG)
+    }
+
+    /// Was the program at work when its time was up?
+    fn goes_on(&self) -> bool {
+        let manifest = &self.manifest;
+        manifest.timed_out && manifest.still_running != Some(false) && !self.report.deadlock
+    }
+
     /// Where and why the run left the schedule; none when it followed it.
     #[must_use]
     pub fn departure(&self) -> Option<Departure> {
@@ -278,7 +338,8 @@ impl Report {
             }),
             steps: long(offset_of!(layout::Report, steps)),
             switches: long(offset_of!(layout::Report, switches)),
-            deadlock: word(offset_of!(layout::Report, deadlock)) != 0,
+            deadlock: word(offset_of!(layout::Report, ended)) == layout::ENDED_DEADLOCK,
+            far: word(offset_of!(layout::Report, ended)) == layout::ENDED_FAR,
             message: String::from_utf8_lossy(message).into_owned(),
             held_back: long(offset_of!(layout::Report, held_back)),
             gave_up: long(offset_of!(layout::Report, gave_up)),

@@ -5,7 +5,7 @@
 //! is executed symbolically only when they do not decide.
 
 use super::Attempt;
-use super::original::executed_for_failure;
+use super::original::{executed_for_failure, failure_place};
 use crate::record::ending;
 use model::{EventKind, EventTrace, FailureCondition, Site};
 use std::collections::BTreeSet;
@@ -71,6 +71,12 @@ pub fn judge(claim: Claim, original: &Manifest, attempt: &Attempt) -> Verdict {
 /// How it is said of a run under an alternate schedule that it failed all the same, at another place or in a later round.
 pub const FAILED_BEHIND: &str = "the run came past the failure's place, and then failed";
 
+/// How it is said of a run under an alternate schedule that would have gone on for ever.
+const ENDED_BEHIND: &str = "the run came past the failure's place, and was ended while it went on";
+
+/// How it is said of any other run that would have gone on.
+const WENT_ON: &str = "the run went on without the failure, and was ended";
+
 /// How it is said of an alternate schedule behind which the same failure came once more, unless threads went on one after the other.
 pub const AGAIN_BEHIND: &str = "when all threads go on at will, the same may happen again";
 
@@ -79,10 +85,14 @@ pub const AGAIN_BEHIND: &str = "when all threads go on at will, the same may hap
 #[must_use]
 pub fn note(claim: Claim, verdict: &Verdict, attempt: &Attempt) -> Option<String> {
     let did = match (claim, verdict) {
+        (Claim::Passes, Verdict::Passed { later: None }) if attempt.report.far => {
+            Some(ENDED_BEHIND.to_owned())
+        }
         (Claim::Fails, Verdict::Reproduced) | (Claim::Passes, Verdict::Passed { later: None }) => {
             None
         }
         (Claim::Passes, Verdict::Reproduced) => Some("the run fails all the same".to_owned()),
+        (_, Verdict::Passed { later: None }) if attempt.report.far => Some(WENT_ON.to_owned()),
         (_, Verdict::Passed { later: None }) => Some("the run passed".to_owned()),
         (_, Verdict::Passed { later: Some(found) }) => Some(format!("{FAILED_BEHIND}: {found}")),
         (_, Verdict::Moved { found }) => {
@@ -131,6 +141,7 @@ pub fn passing(original: &Manifest, attempt: &Attempt) -> Verdict {
         return Verdict::Left { found };
     }
     match &attempt.manifest.failure {
+        None if attempt.report.far && !past => Verdict::Different { found: WENT_ON.to_owned() },
         None => Verdict::Passed { later: None },
         // What only leaves the failure to another thread avoids nothing.
         Some(_) if is_moved(original, attempt) => Verdict::Moved { found },
@@ -174,9 +185,14 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
 
 /// Did the run fail as the recorded one, in the same thread or in another? That thread has not got away either where
 /// it uses memory that is not there: what it failed of shows in one way or another, by a check, by the access that is
-/// noticed, by the next one, or by a pointer that it found.
+/// noticed, by the next one, or by a pointer that it found. Of a run that failed long behind the failure's place it is taken that
+/// it did so in another way: to look takes longer than all else.
 #[must_use]
-pub fn fails(original: &Manifest, attempt: &Attempt) -> bool {
+pub fn fails(claim: Claim, verdict: &Verdict, original: &Manifest, attempt: &Attempt) -> bool {
+    let behind = claim == Claim::Passes && matches!(verdict, Verdict::Passed { .. });
+    if behind && attempt.is_long() {
+        return false;
+    }
     // Threads that come to one throw along other paths.
     let thrown = match (&original.failure, &attempt.manifest.failure) {
         (Some(recorded), Some(found)) => {
@@ -297,8 +313,7 @@ fn is_same_place(recorded: &Failure, found: &Failure, attempt: &Attempt) -> bool
 /// The last resort: where do the executed paths fail?
 fn is_same_source_place(attempt: &Attempt) -> bool {
     let _span = tracing::info_span!("compare_failures").entered();
-    let recorded =
-        attempt.original.execution().and_then(|execution| failure_place(&execution.trace));
+    let recorded = attempt.original.walked().and_then(|walked| walked.place.clone());
     let found = executed_for_failure(attempt).and_then(|execution| failure_place(&execution.trace));
     recorded.is_some() && recorded == found
 }
@@ -344,12 +359,6 @@ fn waiting_place<'t>(trace: &'t EventTrace, thread: &str) -> Option<&'t Site> {
     Some(wait.site())
 }
 
-/// The name of the thread that failed, and where.
-fn failure_place(trace: &EventTrace) -> Option<Site> {
-    let failure = trace.failure.as_ref()?;
-    Some(trace.event(failure.event).site().clone())
-}
-
 /// An address as the offset in a function of a module; none when it is not in instrumented code,
 /// as far as can be told.
 fn address(modules: &[Module], pc: u64) -> Option<(usize, usize, u64)> {
@@ -370,6 +379,11 @@ fn path_of_failing(trace: &Trace, failure: &Failure) -> Option<Vec<u32>> {
     let thread = trace.threads().iter().find(|thread| thread.serial == serial)?;
     let bytes = if failure.path_bytes > 0 { failure.path_bytes } else { u64::MAX };
     Some(outcomes(&trace.path_entries_until(thread, bytes).ok()?))
+}
+
+/// Does it say nothing of the failure, since the run was ended before the failing thread had come past its place?
+pub(super) fn is_undecided(attempt: &Attempt) -> bool {
+    attempt.report.far && !went_past(attempt.original.manifest(), attempt)
 }
 
 /// Did the thread that failed in the recorded run come further than it did then? A failure at the

@@ -29,7 +29,7 @@ pub use attempt::{Attempt, Left, Report, record_again, run};
 pub use departure::{Departure, Difference};
 pub use error::ReplayError;
 pub use judge::{AGAIN_BEHIND, Claim, FAILED_BEHIND, Verdict};
-pub use original::Original;
+pub use original::{Original, Walked};
 pub use script::{observed, script, script_and_then, with_inputs};
 pub use target::{Origin, Target};
 
@@ -56,6 +56,8 @@ pub struct Settings {
     pub patience: Duration,
     /// After so many gates in one line of the schedule it gives up that line; none for any number.
     pub gates: Option<u64>,
+    /// After so many gates behind the schedule the run is ended; none for what [`Original::tail`] says.
+    pub tail: Option<u64>,
     /// After this time the run is ended.
     pub timeout: Duration,
     /// The run may be ended sooner where the recorded one went round endless loops.
@@ -84,6 +86,7 @@ impl Settings {
         Self {
             patience: Duration::from_millis(DEFAULT_PATIENCE_MS),
             gates: None,
+            tail: None,
             timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(slower)),
             hurries: true,
             ends_when_stuck: false,

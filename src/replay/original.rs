@@ -3,7 +3,9 @@
 
 use super::Attempt;
 use crate::pipeline::{self, Budget};
+use model::{EventTrace, Site};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use symex::{Execution, Recording};
@@ -16,6 +18,40 @@ const LONGER: u64 = 4;
 /// ... unless the recorded run logged nearly as much: so many times as much is too long.
 const TIMES: u64 = 2;
 
+/// A run that goes on for ever is looked at for so many gates behind its schedule, ...
+const LEAST_TAIL: u64 = 10_000;
+/// ... and so many times as many as those in which a run failed; ...
+const TAIL: u64 = 4;
+/// ... for so many where that is not known.
+const UNKNOWN_TAIL: u64 = 100_000;
+/// For a run that is walked they are halved so often, if that is enough.
+const SHORT: u32 = 6;
+
+/// What comparisons need to know of the recorded run's events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walked {
+    /// Where it failed; none where that is at no place.
+    pub(super) place: Option<Site>,
+    /// How many instructions were walked, over all threads.
+    pub(super) instructions: u64,
+}
+
+impl From<&Execution> for Walked {
+    fn from(execution: &Execution) -> Self {
+        let threads = execution.report.threads.iter();
+        Self {
+            place: failure_place(&execution.trace),
+            instructions: threads.map(|thread| thread.instructions).fold(0, u64::saturating_add),
+        }
+    }
+}
+
+/// Where a run failed.
+pub(super) fn failure_place(trace: &EventTrace) -> Option<Site> {
+    let failure = trace.failure.as_ref()?;
+    Some(trace.event(failure.event).site().clone())
+}
+
 /// The recorded run.
 #[derive(Debug)]
 pub struct Original {
@@ -25,7 +61,12 @@ pub struct Original {
     until: Option<Instant>,
     trace: OnceLock<Option<Trace>>,
     execution: OnceLock<Option<Execution>>,
+    walked: OnceLock<Option<Walked>>,
     hung: OnceLock<bool>,
+    /// Runs without the failure go on for ever.
+    endless: AtomicBool,
+    /// The most gates that a run passed until it failed.
+    steps: AtomicU64,
 }
 
 impl Original {
@@ -36,7 +77,10 @@ impl Original {
             manifest: manifest.clone(),
             trace: OnceLock::new(),
             execution: OnceLock::new(),
+            walked: OnceLock::new(),
             hung: OnceLock::new(),
+            endless: AtomicBool::new(manifest.endless),
+            steps: AtomicU64::new(0),
         })
     }
 
@@ -45,11 +89,53 @@ impl Original {
         Self::new(&self.directory, &self.manifest, until)
     }
 
-    /// The same, of which it is known whether it hung, see [`Self::hung`].
-    pub(super) fn knowing(&self, hung: bool) -> Arc<Self> {
+    /// The same, of which it is known whether it hung, see [`Self::hung`], and maybe what its walk came to.
+    pub(super) fn knowing(&self, hung: bool, walked: Option<Walked>) -> Arc<Self> {
         let known = Self::new(&self.directory, &self.manifest, self.until);
         let _ = known.hung.set(hung);
+        if walked.is_some() {
+            let _ = known.walked.set(walked);
+        }
         known
+    }
+
+    /// Can a run be ended that goes on without the failure? Not where what the run comes to in the end is the failure.
+    pub(super) fn may_go_on(&self) -> bool {
+        let kind = self.manifest.failure.as_ref().map(|failure| failure.kind);
+        !matches!(kind, None | Some(FailureKind::Output | FailureKind::Hang))
+            && !self.manifest.timed_out
+            && self.failing_thread().is_some()
+    }
+
+    /// Runs without the failure go on for ever.
+    pub(super) fn set_endless(&self) {
+        self.endless.store(true, Ordering::Relaxed);
+    }
+
+    /// A run failed after so many gates.
+    pub(super) fn note_steps(&self, steps: u64) {
+        self.steps.fetch_max(steps, Ordering::Relaxed);
+    }
+
+    /// After so many gates behind its schedule a run is ended; none where runs come to an end, as far as is known.
+    pub(super) fn tail(&self) -> Option<u64> {
+        let endless = self.endless.load(Ordering::Relaxed) && self.may_go_on();
+        endless.then(|| self.a_while())
+    }
+
+    /// Some times as many gates as the failure took.
+    pub(super) fn a_while(&self) -> u64 {
+        match self.steps.load(Ordering::Relaxed) {
+            0 => UNKNOWN_TAIL,
+            steps => steps.saturating_mul(TAIL).saturating_add(LEAST_TAIL),
+        }
+    }
+
+    /// After how many gates behind its schedule a run may have come past the failure's place, if it is to be walked: first what
+    /// is enough where the schedule leads there, last what is as good as [`Self::tail`].
+    pub(super) fn short_tails(&self) -> impl Iterator<Item = u64> + use<> {
+        let most = self.a_while();
+        (0..=SHORT).rev().map(move |halvings| most >> halvings)
     }
 
     /// How much time there is; none for any.
@@ -87,6 +173,11 @@ impl Original {
         self.execution.get_or_init(|| execute_with(self, &self.directory, |_| {})).as_ref()
     }
 
+    /// What its walk came to; none when it cannot be executed, or the time was up before that.
+    pub(super) fn walked(&self) -> Option<&Walked> {
+        self.walked.get_or_init(|| self.execution().map(Walked::from)).as_ref()
+    }
+
     /// Did its threads wait for each other for ever? Either it was ended for it, or something of its own noticed: then
     /// the failure of the manifest is a consequence, and no run is compared with that.
     #[must_use]
@@ -113,8 +204,7 @@ impl Original {
     /// back makes up for all the rounds that it missed.
     #[must_use]
     pub fn long_log(&self) -> Option<u64> {
-        let threads = self.execution()?.report.threads.iter();
-        Some(longest(threads.map(|thread| thread.instructions).fold(0, u64::saturating_add)))
+        Some(longest(self.walked()?.instructions))
     }
 
     /// How long the recorded run took until nothing but endless loops went on; none when it had none.
@@ -168,8 +258,12 @@ const fn longest(instructions: u64) -> u64 {
 
 /// As [`executed`] of any length, for the failure only: nobody looks at how often places were passed, so rounds of
 /// waiting are left out of a scheduled run, too.
-pub(super) fn executed_for_failure(attempt: &Attempt) -> Option<Execution> {
-    execute_with(&attempt.original, &attempt.directory, |recording| recording.scheduled = false)
+pub(super) fn executed_for_failure(attempt: &Attempt) -> Option<&Execution> {
+    let execute = || {
+        let Attempt { original, directory, .. } = attempt;
+        execute_with(original, directory, |recording| recording.scheduled = false)
+    };
+    attempt.for_failure.get_or_init(execute).as_ref()
 }
 
 fn execute_with(

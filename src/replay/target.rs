@@ -1,6 +1,6 @@
 //! Which binary to run, with which arguments, and where.
 
-use super::{Original, ReplayError};
+use super::{Original, ReplayError, Walked};
 use crate::record::Program;
 use crate::scratch::Scratch;
 use object::{Object, ObjectSection};
@@ -51,10 +51,10 @@ impl Target {
         Self { original: self.original.until(until), ..self }
     }
 
-    /// The same, where it is known whether the run hung, see [`Original::hung`].
+    /// The same, where it is known whether the run hung, see [`Original::hung`], and maybe what its walk came to.
     #[must_use]
-    pub fn knowing(self, hung: bool) -> Self {
-        Self { original: self.original.knowing(hung), ..self }
+    pub fn knowing(self, hung: bool, walked: Option<Walked>) -> Self {
+        Self { original: self.original.knowing(hung, walked), ..self }
     }
 
     /// Finds the program of a trace: the binary that the user named, or the one at the recorded

@@ -152,6 +152,9 @@ fn fill(template: &str, text: impl Fn(&str) -> Option<String>) -> String {
     out
 }
 
+/// So many accesses behind the schedule show that a program which never ends goes on without the failure.
+const TAIL: u64 = 1_000_000;
+
 /// The texts that the templates ask for, before they are quoted for the file's language.
 struct Words<'a> {
     case: &'a TestCase<'a>,
@@ -211,6 +214,10 @@ impl<'a> Words<'a> {
             },
             "DETECTION" => {
                 quote::c_string(self.case.manifest.detect.as_deref().unwrap_or_default())
+            }
+            "TAIL" => {
+                let tail = self.case.manifest.endless.then(|| TAIL.to_string());
+                quote::c_string(&tail.unwrap_or_default())
             }
             "CHECK" => {
                 let check = self.case.manifest.fail_if.as_ref().filter(|check| check.failed);

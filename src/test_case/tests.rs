@@ -160,7 +160,7 @@ fn report_bytes(line: u32, reason: LeftReason, deadlock: u32, message: &str) -> 
     put(offset_of!(Report, lines), &3u32.to_le_bytes());
     put(offset_of!(Report, left_line), &line.to_le_bytes());
     put(offset_of!(Report, left_reason), &(reason as u32).to_le_bytes());
-    put(offset_of!(Report, deadlock), &deadlock.to_le_bytes());
+    put(offset_of!(Report, ended), &deadlock.to_le_bytes());
     put(offset_of!(Report, message_length), &(message.len() as u32).to_le_bytes());
     put(offset_of!(Report, message), message.as_bytes());
     bytes
@@ -316,7 +316,7 @@ fn the_report_in_c_is_the_report_of_the_runtime() {
         (offset_of!(Report, left_site), 24),
         (offset_of!(Report, steps), 32),
         (offset_of!(Report, switches), 40),
-        (offset_of!(Report, deadlock), 48),
+        (offset_of!(Report, ended), 48),
         (offset_of!(Report, message_length), 52),
         (offset_of!(Report, message), 56),
         (offset_of!(Report, held_back), 2104),

@@ -13,7 +13,10 @@ use schedule::Target as Place;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use trace_format::layout::{PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_VARIABLE};
+use std::time::Duration;
+use trace_format::layout::{
+    PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_VARIABLE, TAIL_GATES_VARIABLE,
+};
 use trace_format::{FailureKind, Manifest};
 
 /// Pauses as `record --noise` has them.
@@ -22,6 +25,13 @@ const NOISE: Noise = Noise::Varied;
 /// A log that is so many times as long as another one, and this longer at all events, is far longer.
 const FAR_LONGER: u64 = 16;
 const SHORT: u64 = 1 << 20;
+
+/// A program that goes on until it fails is run for so many times as long, and so much longer, as the recorded run took and
+/// logged, ...
+const LONGER: u32 = 4;
+const A_WHILE: Duration = Duration::from_secs(1);
+/// ... or passes so many gates behind a schedule.
+const TAIL: u64 = 20_000;
 
 /// Under what a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,6 +269,17 @@ impl Runner {
         let report = scratch.path().join("report");
         let mut environment: Vec<(&'static str, OsString)> = Vec::new();
         let mut perturbation = None;
+        // What fails under a wrong patch fails as soon as the recorded run did.
+        let endless = self.manifest.endless && !self.hung();
+        let recorded = Duration::from_millis(self.manifest.duration_ms.unwrap_or_default());
+        let timeout = match endless {
+            true => self.settings.timeout.min(recorded.saturating_mul(LONGER) + A_WHILE),
+            false => self.settings.timeout,
+        };
+        let most_bytes = match endless {
+            true => self.manifest.stream_bytes().saturating_mul(LONGER.into()) + SHORT,
+            false => replay::most_bytes(&self.manifest),
+        };
         match kind {
             Kind::Scheduled | Kind::Forced => {
                 let schedule = scratch.path().join("schedule");
@@ -267,6 +288,9 @@ impl Runner {
                 environment.push((REPORT_VARIABLE, report.clone().into()));
                 let patience = self.settings.patience.as_millis().max(1);
                 environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
+                if endless {
+                    environment.push((TAIL_GATES_VARIABLE, TAIL.to_string().into()));
+                }
             }
             Kind::Plain => {}
             Kind::Noisy(seed) => {
@@ -283,11 +307,12 @@ impl Runner {
             None => None,
         };
         let options = record::Options {
-            timeout: Some(self.settings.timeout),
+            timeout: Some(timeout),
             detect: self.manifest.detect.is_some(),
             readings: None,
             fail_at,
             fail_if: self.manifest.fail_if.as_ref().map(|check| check.command.clone()),
+            endless,
             show_output: false,
             follow: false,
             environment,
@@ -297,7 +322,7 @@ impl Runner {
                 input: self.settings.input.clone(),
             }),
             perturbation,
-            most_bytes: Some(replay::most_bytes(&self.manifest)),
+            most_bytes: Some(most_bytes),
             // Under no schedule nobody else holds a thread back.
             ends_when_stuck: self.manifest.timed_out || self.hung() || !kind.has_schedule(),
         };
@@ -320,8 +345,11 @@ impl Runner {
         let report = fs_err::read(&report).ok().and_then(|bytes| Report::decode(&bytes));
         let followed = report.as_ref().is_some_and(|report| report.left.is_none());
         let deadlock = report.as_ref().is_some_and(|report| report.deadlock);
-        let held_up = self.may_hold_up(kind) && is_unfinished(&manifest, options.ends_when_stuck);
-        let failed = (manifest.failure.is_some() && !held_up) || deadlock;
+        let unfinished = is_unfinished(&manifest, options.ends_when_stuck);
+        // A program that goes on until it fails was ended, and that is all.
+        let went_on = endless && unfinished;
+        let held_up = self.may_hold_up(kind) && unfinished && !went_on;
+        let failed = (manifest.failure.is_some() && !held_up && !went_on) || deadlock;
         let held_up = held_up && !failed;
         let by_hang =
             manifest.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Hang);

@@ -113,6 +113,9 @@ pub struct Across {
     pub behind: usize,
     /// The pair that comes the other way round only has a thread of one run wait for longer than in the other one.
     pub only_waits: bool,
+    /// How many events the passing run has between the two that come the other way round there, and the failing run not at
+    /// all, of the threads that the two are of.
+    pub in_between: usize,
 }
 
 /// Compares a failing run with one that passes. `forced` is the pair that the passing run was made
@@ -202,6 +205,7 @@ fn compare(
     passing_only.sort_by_key(|flow| (view.passing_positions[flow.read.event.index()], flow.read));
     Some(Across {
         only_waits: rounds::only_waits(&view, flipped),
+        in_between: rounds::in_between(&view, flipped),
         flipped,
         failing: sorted(shown.0, &view.failing_positions),
         passing: sorted(shown.1, &view.passing_positions),

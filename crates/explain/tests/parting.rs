@@ -1,6 +1,7 @@
 //! What is told of runs whose failure depends on nothing that the passing run has otherwise, but for the ways that
 //! threads take.
 
+use crate::support::causes::{cause_of, events, trace};
 use crate::support::runs::{Run, cause_across, compared};
 use encoders::dsl::{Parsed, parse};
 use explain::{CauseEvent, Flipped, Side, across};
@@ -281,4 +282,43 @@ fn who_met_first_in_a_lock_of_a_package_tells_less_than_what_was_read() {
     let events =
         ["take-a", "look-b", "use-b"].map(|label| CauseEvent::Failing(failing.event(label)));
     assert_eq!(cause.events, events, "{}", cause.sentence);
+}
+
+/// Both take a number, and come with it to where the last one stands.
+const NUMBERED: &str = "
+    cell next 32 = 1
+    cell last 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [take-a] RMW next -> i = i + 1
+    a: lock m
+    a: [put-a] W last i
+    a: unlock m
+    b: [take-b] RMW next -> j = j + 1
+    b: lock m
+    b: [put-b] W last j
+    b: unlock m
+    t0: join a
+    t0: join b
+    t0: R last -> n
+    t0: fail n == 1
+";
+
+#[test]
+fn who_took_a_number_was_overtaken_before_it_came_with_it() {
+    let mut parsed = trace(NUMBERED);
+    for [one, other] in [["take-a", "take-b"], ["put-a", "put-b"]] {
+        let [one, other] = [one, other].map(|label| parsed.event(label).index());
+        parsed.trace.events[other].stack = parsed.trace.events[one].stack.clone();
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("overtaken"), "{cause:?}");
+    // Each of them may be the one that is overtaken: their numbers follow from the order.
+    let told = |[one, other]: [&str; 2]| {
+        let label = |step: &str, thread: &str| format!("{step}-{thread}");
+        let labels = [("take", other), ("put", other), ("take", one), ("put", one)];
+        let labels = labels.map(|(step, thread)| label(step, thread));
+        events(&parsed, &labels.each_ref().map(String::as_str))
+    };
+    assert!([["a", "b"], ["b", "a"]].map(told).contains(&cause.events), "{cause:?}");
 }

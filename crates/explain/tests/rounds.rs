@@ -3,7 +3,9 @@
 
 use crate::support::runs::{Run, compared};
 use encoders::dsl::parse;
+use explain::Flipped;
 use model::EventTrace;
+use solver::Order;
 
 /// A worker has ended, who ends it has waited for that and finds nothing queued; somebody queues all the same.
 const WAITS_ONCE: &str = "
@@ -127,4 +129,51 @@ fn a_thread_that_only_waits_a_round_less_is_told_too() {
     let order = turns(&[(0, 3), (1, 3), (0, 1), (2, 4)], &parsed.trace);
     let passing = Run::in_order(parsed, &order);
     assert!(compared(&failing, &passing).only_waits);
+}
+
+/// Who counts is told to stop when it has counted once.
+const COUNTED_ONCE: &str = "
+    cell stopped 32 = 0
+    cell count 32 = 0
+    t0: fork a
+    t0: fork b
+    a: W count 1
+    a: [look] R stopped -> s0
+    a: assume s0 == 1
+
+
+    t0: [stop] W stopped 1
+    t0: join a
+    t0: join b
+    t0: [sum] R count -> sum
+    t0: fail sum < 3
+";
+
+/// It counts twice more before it is told.
+const COUNTED_ON: &str = "
+    cell stopped 32 = 0
+    cell count 32 = 0
+    t0: fork a
+    t0: fork b
+    a: W count 1
+    a: [look] R stopped -> s0
+    a: assume s0 == 0
+    a: W count 2
+    a: [last] W count 3
+    t0: [stop] W stopped 1
+    t0: join a
+    t0: join b
+    t0: [sum] R count -> sum
+
+";
+
+#[test]
+fn what_a_thread_does_while_the_other_one_of_the_pair_is_held_back_is_counted() {
+    let failing = Run::failing(COUNTED_ONCE);
+    let parsed = parse(COUNTED_ON).expect("the text is a trace");
+    let turns = [vec![0; 3], vec![1; 6], vec![2; 2], vec![0; 5]].concat();
+    let found = compared(&failing, &Run::in_order(parsed, &turns));
+    let pair = Order { before: failing.event("stop"), after: failing.event("look") };
+    assert_eq!(found.flipped, Flipped::Reversed(pair));
+    assert_eq!(found.in_between, 2);
 }

@@ -39,8 +39,12 @@ impl Limits<'_> {
         solver::Limits { time: Some(self.time.min((self.left)())), memory_mb: self.memory_mb }
     }
 
-    /// A trace's constraints, or why there are none.
+    /// A trace's constraints, or why there are none: of runs in which threads meet too often they take more memory than
+    /// there is.
     pub(crate) fn encode(&self, trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+        if contended::is_contended(trace) {
+            return Err(EncodeError::BudgetSpent);
+        }
         encoders::encode_within(trace, false, &|| self.is_left())
     }
 }

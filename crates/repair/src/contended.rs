@@ -6,8 +6,9 @@ use encoders::{ConstraintSystem, EncodeError};
 use model::EventTrace;
 use solver::{CoarseSession, Goal, OrderingSession, Outcome, Session, SolverError};
 
-/// With more sources of reads than that, no system has all of them.
-const SOURCES: u64 = 5_000_000;
+/// With more sources of reads than that, no system has all of them: there are some constraints for each source, of about a
+/// kilobyte each.
+const SOURCES: u64 = 2_000_000;
 /// How often each way to go on from one place of the source to the next may be interrupted.
 const ROUNDS: u32 = 3;
 /// Why there is no answer.
@@ -63,5 +64,35 @@ pub(crate) fn check(edited: &Edited, limits: Limits<'_>) -> Result<Verdict, Solv
         }
         Outcome::Unsat(_) => undecided(TOO_OFTEN),
         Outcome::Unknown(reason) => undecided(&reason.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    /// Two threads that read and write one variable so many times each.
+    fn meeting(times: usize) -> EventTrace {
+        let mut text = "cell x 32 = 0\nt0: fork a\nt0: fork b\n".to_owned();
+        for round in 0..times {
+            for thread in ["a", "b"] {
+                writeln!(text, "{thread}: R x -> {thread}{round}\n{thread}: W x {round}")
+                    .expect("a string takes all");
+            }
+        }
+        encoders::dsl::parse(&text).expect("the text is a trace").trace
+    }
+
+    #[test]
+    fn a_system_that_would_not_fit_into_memory_is_not_made() {
+        let limits = Limits {
+            time: std::time::Duration::from_secs(60),
+            memory_mb: None,
+            left: &|| std::time::Duration::MAX,
+        };
+        assert!(limits.encode(&meeting(20)).is_ok());
+        let error = limits.encode(&meeting(1100)).err();
+        assert_eq!(error, Some(EncodeError::BudgetSpent));
     }
 }

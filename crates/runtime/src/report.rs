@@ -3,7 +3,7 @@
 
 use crate::files::{self, FileName};
 use crate::gates;
-use crate::layout::{LeftReason, REPORT_MAGIC, Report};
+use crate::layout::{ENDED_DEADLOCK, ENDED_FAR, LeftReason, REPORT_MAGIC, Report};
 use crate::sys;
 use crate::text::Text;
 use core::ffi::c_int;
@@ -100,8 +100,14 @@ pub fn deadlock(message: &[u8]) {
     // SAFETY: as above.
     unsafe {
         say(page, message);
-        write_volatile(&raw mut (*page).deadlock, 1);
+        write_volatile(&raw mut (*page).ended, ENDED_DEADLOCK);
     }
+}
+
+/// The process is ended since it went on behind the schedule for as long as it may.
+pub fn far() {
+    // SAFETY: as above.
+    with(|page| unsafe { write_volatile(&raw mut (*page).ended, ENDED_FAR) });
 }
 
 /// How often avoidance rules held threads back so far, and how often they were let go too early.
@@ -187,7 +193,7 @@ mod tests {
             (offset_of!(Report, left_line), 4),
             (offset_of!(Report, left_reason), LeftReason::Blocked as u32),
             (offset_of!(Report, left_site), 5),
-            (offset_of!(Report, deadlock), 1),
+            (offset_of!(Report, ended), ENDED_DEADLOCK),
             (offset_of!(Report, message_length), message.len() as u32),
         ] {
             assert_eq!(word(at), value, "at {at}");
@@ -195,6 +201,8 @@ mod tests {
         let bytes = fs_err::read(&file).expect("there");
         let at = offset_of!(Report, message);
         assert_eq!(bytes[at..at + message.len()], message[..]);
+        far();
+        assert_eq!(word(offset_of!(Report, ended)), ENDED_FAR);
         forget();
         set_lines(8);
         assert_eq!(word(offset_of!(Report, lines)), 7, "the file is the parent's");

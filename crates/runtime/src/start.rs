@@ -13,7 +13,7 @@ use crate::guard;
 use crate::layout::{
     AVOID_VARIABLE, CHILDREN_VARIABLE, DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE,
     LINE_GATES_VARIABLE, NOISE_TIME_VARIABLE, NOISE_VARIABLE, PATIENCE_VARIABLE, READINGS_VARIABLE,
-    REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
+    REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE, TAIL_GATES_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use crate::memory;
 use crate::noise;
@@ -140,6 +140,7 @@ struct Settings<'a> {
     children: Option<&'a [u8]>,
     patience: Option<&'a [u8]>,
     gates: Option<&'a [u8]>,
+    tail: Option<&'a [u8]>,
     report: Option<&'a [u8]>,
     detect: Option<&'a [u8]>,
     readings: Option<&'a [u8]>,
@@ -173,6 +174,7 @@ impl Settings<'_> {
             children: children.filter(|value| !value.is_empty()),
             patience: take(PATIENCE_VARIABLE),
             gates: take(LINE_GATES_VARIABLE),
+            tail: take(TAIL_GATES_VARIABLE),
             report: take(REPORT_VARIABLE),
             detect: take(DETECT_VARIABLE),
             // Where children are recorded, so is their time.
@@ -234,8 +236,9 @@ impl Settings<'_> {
         let patience = number(self.patience, DEFAULT_PATIENCE_MS, PATIENCE_VARIABLE, form);
         let form = b"a number of gates expected";
         let gates = number(self.gates, u64::MAX, LINE_GATES_VARIABLE, form);
+        let tail = number(self.tail, u64::MAX, TAIL_GATES_VARIABLE, form);
         let script = self.schedule.map(read_script);
-        schedule::Config { script, noise, noise_time, patience, gates }
+        schedule::Config { script, noise, noise_time, patience, gates, tail }
     }
 }
 

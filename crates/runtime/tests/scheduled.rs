@@ -6,7 +6,9 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use trace_format::FailureKind;
-use trace_format::layout::{DEADLOCK_STATUS, LeftReason, Report, RuntimeEvent, site_hash};
+use trace_format::layout::{
+    DEADLOCK_STATUS, ENDED_DEADLOCK, ENDED_FAR, LeftReason, Report, RuntimeEvent, site_hash,
+};
 
 const WORK: &str = "scheduled.c:work:write:x";
 
@@ -37,6 +39,7 @@ struct Said {
     left_line: u32,
     left_reason: LeftReason,
     deadlock: bool,
+    far: bool,
     switches: u64,
     steps: u64,
     message: String,
@@ -53,7 +56,8 @@ fn read_report(path: &Path) -> Said {
         followed: report.followed,
         left_line: report.left_line,
         left_reason: LeftReason::from_code(report.left_reason).unwrap(),
-        deadlock: report.deadlock != 0,
+        deadlock: report.ended == ENDED_DEADLOCK,
+        far: report.ended == ENDED_FAR,
         switches: report.switches,
         steps: report.steps,
         message: String::from_utf8_lossy(message).into_owned(),
@@ -266,6 +270,22 @@ fn deadlocks_are_reported_with_what_everybody_waits_for() {
     assert_eq!(traced.failure().kind, FailureKind::Hang);
     assert_eq!(traced.failure().thread_serial, None);
     assert_eq!(traced.failure().message, message);
+}
+
+#[test]
+fn a_run_that_goes_on_behind_the_schedule_is_ended_where_that_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report");
+    let run_with = |tail: &str| {
+        let mut command = command("race", "SYMBIOSIS_SCHEDULE", &schedule("t0.1 > W +"));
+        command.env("SYMBIOSIS_REPORT", &report).env("SYMBIOSIS_TAIL_GATES", tail);
+        (command.output().unwrap(), read_report(&report))
+    };
+    let (output, said) = run_with("1000000");
+    assert_eq!((text(&output).trim(), said.far), ("400", false));
+    let (output, said) = run_with("100");
+    assert_eq!((&text(&output)[..], said.far, said.deadlock), ("", true, false));
+    assert_eq!((said.followed, said.left_line), (1, 0), "{}", said.message);
 }
 
 #[test]

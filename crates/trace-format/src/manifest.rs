@@ -201,6 +201,9 @@ pub struct Manifest {
     /// Of a run that was ended so: did a thread run in the last moments before? `None` where nobody looked.
     #[serde(default)]
     pub still_running: Option<bool>,
+    /// The program goes on until it fails, as the user said: runs without the failure come to no end.
+    #[serde(default)]
+    pub endless: bool,
     /// The failure; none for a passing run, or before sealing.
     pub failure: Option<Failure>,
     /// The first file that could not be written; none when all is there.
@@ -278,6 +281,7 @@ impl Manifest {
             outcome: None,
             timed_out: false,
             still_running: None,
+            endless: false,
             failure: None,
             write_failure: None,
             unattached_threads: 0,

@@ -13,6 +13,8 @@ const LONG: u64 = 20_000;
 const KEPT: usize = 3;
 /// ... none of which is so many times as long as another one: in that one nobody waited.
 const MUCH_LONGER: u64 = 2;
+/// Who does so many things, while another thread is held back, that it does not do in the failing run, goes round a loop.
+const ROUNDS: usize = 10_000;
 
 /// What is needed to look at a run.
 pub(super) struct Waited {
@@ -85,6 +87,12 @@ pub(super) fn is_long(gates: u64, events: usize) -> bool {
     gates > LONG && gates > events.saturating_mul(LONGER)
 }
 
+/// Did a thread go round a loop in the run that passed while another one was held back, `in_between` the two events that come
+/// the other way round there? What it counted or wrote in all these rounds may be all that keeps the run from failing.
+pub(super) fn went_round(in_between: usize, events: usize) -> bool {
+    in_between > ROUNDS.max(events)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +102,13 @@ mod tests {
         assert!(is_long(500_000, 94));
         assert!(!is_long(19_000, 94), "quickly looked at");
         assert!(!is_long(500_000, 400_000), "the failing run is as long");
+    }
+
+    #[test]
+    fn a_thread_that_went_round_is_told_by_what_it_did_besides() {
+        assert!(went_round(100_002, 26_998));
+        assert!(!went_round(9_000, 94), "it may have had that to do");
+        assert!(!went_round(20_000, 26_998));
     }
 
     #[test]

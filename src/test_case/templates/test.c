@@ -58,6 +58,8 @@ static const char failure_output[] = @OUTPUT@;
 
 /* What the heap is watched for, as it was in the recorded run; empty when it is not. */
 static const char detection[] = @DETECTION@;
+/* After how many accesses that others may see, behind the schedule, a program that never ends has passed; empty for one that ends. */
+static const char tail[] = @TAIL@;
 /* The command that says with status 0 of the output that it is wrong; empty when the program fails by itself. */
 static const char output_check[] = @CHECK@;
 
@@ -78,12 +80,15 @@ struct report {
     uint64_t left_site;
     uint64_t steps;
     uint64_t switches;
-    uint32_t deadlock;
+    uint32_t ended;
     uint32_t message_length;
     char message[2048];
     uint64_t held_back;
     uint64_t gave_up;
 };
+
+/* All threads waited for each other, and the process was ended for it. */
+enum { ENDED_DEADLOCK = 1 };
 
 static const uint64_t report_magic = UINT64_C(@MAGIC@);
 
@@ -153,6 +158,10 @@ static void become(char **command, int output, int errors)
         setenv("SYMBIOSIS_DETECT", detection, 1);
     else
         unsetenv("SYMBIOSIS_DETECT");
+    if (tail[0] != '\0')
+        setenv("SYMBIOSIS_TAIL_GATES", tail, 1);
+    else
+        unsetenv("SYMBIOSIS_TAIL_GATES");
     if (dup2(output, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0)
         execvp(command[0], command);
 }
@@ -339,7 +348,7 @@ static int failed_alike(int status)
 
 static int judge_failure(const struct report *report, int status)
 {
-    if (report->deadlock)
+    if (report->ended == ENDED_DEADLOCK)
         printf("FAILED: all threads wait for each other: %s\n", report->message);
     else if (failed_alike(status))
         printf("FAILED: the bug is still there: %s\n", failure);
@@ -423,7 +432,7 @@ static int judge(const char *program, int status, int late)
         show_output();
         return SKIPPED;
     }
-    if (report.deadlock || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    if (report.ended == ENDED_DEADLOCK || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return judge_failure(&report, status);
     return judge_output(&report);
 }

@@ -24,6 +24,24 @@ pub(super) fn only_waits(view: &View<'_>, flipped: Flipped) -> bool {
     })
 }
 
+/// How much the two threads of the pair do in the passing run between the two, and not in the failing one: a thread that
+/// was held back for the pair's sake may have let the other one go round a loop.
+pub(super) fn in_between(view: &View<'_>, flipped: Flipped) -> usize {
+    let Flipped::Reversed(order) = flipped else { return 0 };
+    let place = |id: EventId| view.passing_place(id).map(|place| place as usize);
+    let (Some(from), Some(to)) = (place(order.after), place(order.before)) else { return 0 };
+    let passing = view.passing;
+    let between = passing.schedule.order.get(from..to).unwrap_or_default();
+    let name = |trace: &EventTrace, id: EventId| trace.thread_of(id).name.clone();
+    let names = [order.before, order.after].map(|id| name(view.failing.trace, id));
+    let own = passing.trace.threads.iter().filter(|thread| names.contains(&thread.name));
+    let own: Vec<_> = own.map(|thread| thread.id).collect();
+    let is_new = |id: &&EventId| {
+        own.contains(&passing.trace.event(**id).thread) && view.matching.in_failing(**id).is_none()
+    };
+    between.iter().filter(is_new).count()
+}
+
 /// Does the thread that looked in vain in the second run look again, until it finds what the first one found, and do
 /// nothing else meanwhile?
 fn again(first: (&Side<'_>, EventId), second: (&Side<'_>, EventId)) -> bool {

@@ -184,12 +184,7 @@ pub(super) fn find_published(story: &Story<'_>, look: EventId, said: EventId) ->
 /// The writer's event that the reader went on because of, and the read that saw it.
 fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(EventId, EventId)> {
     let (reader, writer) = (story.event(read), story.event(write));
-    let branches = story.trace().conditions.iter().filter(|condition| {
-        condition.thread == reader.thread
-            && condition.kind == PathConditionKind::Branch
-            && condition.position <= reader.index
-    });
-    let reads = branches.flat_map(|branch| story.trace().reads_of(branch.expr));
+    let reads = story.branched_on(reader.thread, reader.index);
     let sources = &story.failing.evaluation.reads_from;
     let source = |look: &ReadRef| match sources.get(look) {
         Some(WriteSource::Write(source)) => Some(*source),

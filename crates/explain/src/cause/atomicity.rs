@@ -275,8 +275,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     if b.writes {
         // With a third thread's write in between, the own one would not have been read either.
         let own = || {
-            let writes = |event: &Event| story.access(event.id, cell).writes;
-            let last = story.last_before(between, writes);
+            let last = story.last_write_before(between, cell);
             last.is_none_or(|last| story.event(last).thread == story.event(first).thread)
         };
         // What a thread made ready, in a constructor, say, before the other one was there at all is no step that the

@@ -34,6 +34,7 @@ mod once;
 mod order;
 mod orders;
 mod overlaid;
+mod overtaken;
 mod package_locks;
 mod parted;
 mod posted;
@@ -281,6 +282,7 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     let telling = pairs.iter().find_map(|pair| {
         let found = snapshot::find(story, *pair)
             .or_else(|| several::find(story, *pair))
+            .or_else(|| overtaken::find(story, *pair))
             .or_else(|| atomicity::find(story, *pair))
             .or_else(|| crossed::find(story, *pair))
             .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)));

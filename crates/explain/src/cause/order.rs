@@ -144,7 +144,7 @@ pub(super) fn find_of_channel(story: &Story<'_>, pair: Pair, found: &Found) -> O
 
 /// Is this the first write that the cell sees?
 fn is_first(story: &Story<'_>, write: EventId, cell: CellId) -> bool {
-    story.last_before(write, |event| story.access(event.id, cell).writes).is_none()
+    story.last_write_before(write, cell).is_none()
 }
 
 /// A read that came between what another thread had announced and what that thread wrote then.

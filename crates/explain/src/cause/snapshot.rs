@@ -59,7 +59,7 @@ fn torn(story: &Story<'_>, first: Read, second: Read) -> Option<Found> {
     let FailureCondition::Value(condition) = story.trace().failure.as_ref()?.condition else {
         return None;
     };
-    let was = story.last_before(first.event, |event| story.access(event.id, second.cell).writes)?;
+    let was = story.last_write_before(first.event, second.cell)?;
     let later = story.value_with(condition, first.var, first.cell, one);
     let earlier = story.value_with(condition, second.var, second.cell, was);
     if (later, earlier) != (Some(0), Some(0)) {

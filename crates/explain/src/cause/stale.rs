@@ -432,8 +432,7 @@ fn later<'s>(story: &'s Story<'_>, look: Look<'_>) -> impl Iterator<Item = Event
 /// look would have another result with it. Where the thread has itself written since what it had looked at, as who
 /// reserves something does, what others write then is theirs.
 fn last_write(story: &Story<'_>, look: Look<'_>, end: EventId) -> Option<EventId> {
-    let writes = |event: &model::Event| story.access(event.id, look.cell).writes;
-    let last = story.last_before(end, writes)?;
+    let last = story.last_write_before(end, look.cell)?;
     let by_another = story.event(last).thread != story.event(end).thread;
     let claimed = later(story, look)
         .any(|own| story.access(own, look.cell).writes && story.before(own, last));

@@ -1,7 +1,7 @@
 //! What the patterns look at: the failing schedule, what it is compared with, and which pairs of
 //! events the two have in another order.
 
-use super::accesses::Accesses;
+use super::accesses::{Accesses, Branching};
 use super::namesakes::Namesakes;
 use super::words::{ADDRESS, without_indices};
 use super::{CauseEvent, Passing, sections};
@@ -54,6 +54,7 @@ pub(super) struct Story<'a> {
     passing_place: Vec<u32>,
     happens_before: HappensBefore,
     pub(super) known_accesses: Accesses,
+    pub(super) branching: Branching,
     namesakes: Namesakes,
     namesakes_when_passing: Namesakes,
 }
@@ -73,7 +74,7 @@ impl<'a> Story<'a> {
         };
         let place = positions(failing.trace, &failing.schedule.order);
         let happens_before = HappensBefore::new(failing.trace, &failing.schedule.order);
-        let known_accesses = Accesses::default();
+        let (known_accesses, branching) = Default::default();
         let (namesakes, namesakes_when_passing) = Default::default();
         Self {
             failing,
@@ -83,6 +84,7 @@ impl<'a> Story<'a> {
             passing_place,
             happens_before,
             known_accesses,
+            branching,
             namesakes,
             namesakes_when_passing,
         }

@@ -42,7 +42,7 @@ fn taken(story: &Story<'_>, second: EventId, cell: CellId) -> Option<Triple> {
     if !decides || behind.any(|id| story.event(*id).stack == story.event(first).stack) {
         return None;
     }
-    let came = story.last_before(between, |event| story.access(event.id, cell).writes)?;
+    let came = story.last_write_before(between, cell)?;
     let was_there = story.before(began, came) && story.event(came).thread != thread;
     was_there.then_some(Triple { first, between, second, cell })
 }

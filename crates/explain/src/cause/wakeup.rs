@@ -398,7 +398,7 @@ fn in_vain_otherwise(story: &Story<'_>, wait: &Event) -> Option<Found> {
 fn would_go_on(story: &Story<'_>, branch: &PathCondition, read: ReadRef, signal: EventId) -> bool {
     let part = story.event(read.event).kind.reads().get(read.part as usize);
     let Some(&ReadPart { cell, var }) = part else { return false };
-    let last = story.last_before(signal, |event| story.access(event.id, cell).writes);
+    let last = story.last_write_before(signal, cell);
     last.is_some_and(|last| story.holds_with(branch, var, cell, last) == Some(false))
 }
 

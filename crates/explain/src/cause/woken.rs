@@ -133,7 +133,7 @@ fn gave_up(story: &Story<'_>, wake: EventId, end: &Event) -> Option<Found> {
         if is_tested(story, &[look], (wake, used)) {
             return None;
         }
-        let change = story.last_before(back, |event| story.access(event.id, cell).writes)?;
+        let change = story.last_write_before(back, cell)?;
         let by_another = story.event(change).thread != end.thread && story.before(first, change);
         let sentence = format!(
             "{} {} {} ({}) and {} {} ({}) without another look at it ({}), which {} had written by then ({})",

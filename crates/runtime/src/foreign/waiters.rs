@@ -115,34 +115,63 @@ pub unsafe fn wait(
     0
 }
 
-/// Wakes the thread that waits longest for the condition, or all that do; says whether there was one.
-pub fn notify(condition: P, all: bool) -> bool {
-    let mut woke = false;
-    loop {
-        let row = Row::of(condition);
-        let woken = row.locked(|first| {
-            // SAFETY: the list is locked. The waiter's thread may go on from the store on: its word is only named to the
-            // kernel behind that.
-            unsafe {
-                let found = take(first, |waiter| (*waiter).condition == condition);
-                let word = (!found.is_null()).then(|| &raw const (*found).woken);
-                word.inspect(|&word| (*word).store(WOKEN, Ordering::Release))
+/// Takes all waiters out of the list for which `wanted` holds, and gives the first of them: each is linked to the one that
+/// waits less long.
+///
+/// # Safety
+///
+/// The list is locked, so that all in it are alive.
+unsafe fn take_all(first: &mut *mut Waiter, wanted: impl Fn(*mut Waiter) -> bool) -> *mut Waiter {
+    let mut all = null_mut();
+    let mut last: *mut *mut Waiter = &raw mut all;
+    // SAFETY: the list is locked. A waiter that was taken out is alive until it is told that it is woken.
+    unsafe {
+        loop {
+            let found = take(first, &wanted);
+            *last = found;
+            if found.is_null() {
+                return all;
             }
-        });
-        let Some(word) = woken else { return woke };
-        sys::keeping_errno(|| sys::futex_wake_at(word, 1));
-        woke = true;
-        if !all {
-            return woke;
+            last = &raw mut (*found).next;
         }
     }
+}
+
+/// Wakes the thread that waits longest for the condition, or all that do; says whether there was one. Who waits again is
+/// not woken again: one notification ends a wait that began before it, and no other.
+pub fn notify(condition: P, all: bool) -> bool {
+    // SAFETY: the list is locked.
+    let mut waiter = Row::of(condition).locked(|first| unsafe {
+        let wanted = |waiter: *mut Waiter| (*waiter).condition == condition;
+        if all {
+            return take_all(first, wanted);
+        }
+        let found = take(first, wanted);
+        if !found.is_null() {
+            (*found).next = null_mut();
+        }
+        found
+    });
+    let woke = !waiter.is_null();
+    while !waiter.is_null() {
+        // SAFETY: nobody else has the waiter any more, and its thread goes on only from the store on: its word is only
+        // named to the kernel behind that.
+        let (next, word) = unsafe {
+            let found = ((*waiter).next, &raw const (*waiter).woken);
+            (*found.1).store(WOKEN, Ordering::Release);
+            found
+        };
+        sys::keeping_errno(|| sys::futex_wake_at(word, 1));
+        waiter = next;
+    }
+    woke
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use core::ptr::null;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
     use std::thread;
     use std::time::Duration;
 
@@ -180,6 +209,45 @@ mod tests {
         });
         assert_eq!(woken.load(Ordering::SeqCst), 2);
         assert!(!notify(condition(&word), true), "nobody is left");
+    }
+
+    #[test]
+    fn a_notification_of_all_ends_no_wait_that_began_behind_it() {
+        const THREADS: usize = 3;
+        const NOTIFICATIONS: usize = 300;
+        let word = 0;
+        let (over, begun) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let most = thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    while !over.load(Ordering::SeqCst) {
+                        let free = || {
+                            begun.fetch_add(1, Ordering::SeqCst);
+                        };
+                        // SAFETY: there is no time.
+                        unsafe { wait(condition(&word), (WAIT, null()), free) };
+                    }
+                });
+            }
+            let all_wait = |before: usize| {
+                while begun.load(Ordering::SeqCst) < before + THREADS {
+                    thread::yield_now();
+                }
+                begun.load(Ordering::SeqCst)
+            };
+            let mut before = all_wait(0);
+            let mut most = 0;
+            for _ in 0..NOTIFICATIONS {
+                notify(condition(&word), true);
+                let waits = all_wait(before);
+                most = most.max(waits - before);
+                before = waits;
+            }
+            over.store(true, Ordering::SeqCst);
+            notify(condition(&word), true);
+            most
+        });
+        assert_eq!(most, THREADS, "each thread was woken once by each notification");
     }
 
     #[test]

@@ -40,6 +40,9 @@ impl Core {
         if self.turn != NONE {
             self.count(self.turn);
         }
+        if self.is_far() {
+            return Next::Far;
+        }
         loop {
             let choice = match self.phase {
                 Phase::Script => self.by_script(),
@@ -58,6 +61,15 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Did the threads go on behind the schedule for as long as they may?
+    fn is_far(&mut self) -> bool {
+        if !matches!(self.phase, Phase::Run | Phase::Pct) {
+            return false;
+        }
+        let since = *self.tail_since.get_or_insert(self.steps);
+        self.steps - since > self.tail
     }
 
     /// Have threads that poll been the only ones that can run for long? Behind the schedule, where

@@ -96,6 +96,8 @@ pub enum Next {
     Idle,
     /// Threads that poll are the only ones that can run, and have for long.
     Stuck,
+    /// Behind the schedule, as many points were passed as may be: the process is to be ended.
+    Far,
 }
 
 /// Where and why the schedule was left.
@@ -156,6 +158,10 @@ pub struct Core {
     /// So many gates may be passed in one line: whoever passes more goes round in a loop, waiting for somebody
     /// that the schedule holds back.
     pub gates: u64,
+    /// So many points may be passed behind the schedule.
+    pub tail: u64,
+    /// The total of points at the schedule's end, once that has come; where no schedule is followed, at the beginning.
+    pub(super) tail_since: Option<u64>,
     /// The total of gates at the beginning of the line.
     pub(super) line_steps: u64,
     /// Points passed, over all threads, as far as counted.
@@ -209,6 +215,8 @@ impl Core {
             slept: 0,
             patience: NEVER,
             gates: u64::MAX,
+            tail: u64::MAX,
+            tail_since: None,
             line_steps: 0,
             steps: 0,
             switches: 0,

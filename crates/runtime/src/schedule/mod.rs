@@ -57,6 +57,8 @@ pub struct Config {
     pub patience: u64,
     /// So many gates may be passed in one line of the schedule.
     pub gates: u64,
+    /// So many may be passed behind the schedule.
+    pub tail: u64,
 }
 
 /// Does a scheduler decide, that is, was a schedule or `pct` asked for?
@@ -87,6 +89,7 @@ pub fn start(config: Config) {
     held.set_patience(config.patience.saturating_mul(1_000_000));
     let core = held.core();
     core.slots = Slots::with_room(MOST);
+    core.tail = config.tail;
     match (config.script, config.noise) {
         (Some(script), _) => {
             report::set_lines(script.turns().len() as u32);

@@ -150,6 +150,7 @@ impl Held {
                 }
             }
             Next::Stuck => self.end_deadlock(),
+            Next::Far => self.end_far(),
             Next::Idle => {
                 if self.watch().idle_since == 0 {
                     self.watch().idle_since = clock();
@@ -360,6 +361,13 @@ impl Held {
         }
         self.core().process_ends(me, failed);
         self.tell();
+    }
+
+    /// As much of the run was asked for, and no more: ends the process.
+    fn end_far(&mut self) -> ! {
+        self.process_ends(NONE, false);
+        report::far();
+        sys::exit_now(0)
     }
 
     /// Nobody will ever run again: says so, and ends the process.

@@ -337,6 +337,7 @@ fn a_thread_that_is_away_gives_its_line_to_others_and_comes_back() {
             }
             Next::Turn(slot) => world.go_on(slot),
             Next::Stuck => panic!("nobody polls"),
+            Next::Far => panic!("there is no limit"),
             Next::Idle => {
                 assert_eq!(world.core.away, 1);
                 world.core.back(1);
@@ -382,6 +383,29 @@ fn a_line_in_which_too_many_gates_are_passed_is_given_up() {
     assert_eq!(left_after(20), (Some((2, LeftReason::Late)), vec![2, 1]));
     assert_eq!(left_after(100), (None, vec![2, 1]));
     assert_eq!(left_after(u64::MAX), (None, vec![2, 1]));
+}
+
+/// A server goes on for ever.
+#[test]
+fn behind_the_schedule_no_more_is_passed_than_was_asked_for() {
+    let rounds = 3 * usize::try_from(QUANTUM).unwrap();
+    let spinning: Vec<Op> = std::iter::repeat_n(Gate(B), rounds).chain([Gate(A)]).collect();
+    let programs = [
+        ("t0", vec![Create(1), Create(2), Join(1), Join(2)]),
+        ("t0.1", spinning),
+        ("t0.2", vec![Gate(A)]),
+    ];
+    let run = |turns: &[Turn], tail: u64| {
+        let mut world = followed(&programs, turns);
+        world.core.tail = tail;
+        (world.run(), world.core.left.is_some())
+    };
+    let schedule = [to("t0.2", A, 1), to("t0.1", B, 1)];
+    assert_eq!(run(&schedule, u64::MAX), (End::All, false));
+    assert_eq!(run(&schedule, 2 * QUANTUM), (End::Far, false));
+    assert_eq!(run(&schedule, 4 * QUANTUM), (End::All, false));
+    // What the schedule itself takes does not count.
+    assert_eq!(run(&[end("t0.1"), end("t0.2")], 2 * QUANTUM), (End::All, false));
 }
 
 /// A timer whose thread alone is to go on behind the schedule never comes to an end.

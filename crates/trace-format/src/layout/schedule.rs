@@ -92,6 +92,9 @@ pub const PATIENCE_VARIABLE: &str = "SYMBIOSIS_PATIENCE";
 /// The environment variable with the number of gates after which it gives up a line of the schedule
 /// (default: never).
 pub const LINE_GATES_VARIABLE: &str = "SYMBIOSIS_LINE_GATES";
+/// The environment variable with the number of gates that may be passed behind the schedule's last line; then the process is
+/// ended, with status 0 (default: any number). A program that goes on for ever can be looked at in that way.
+pub const TAIL_GATES_VARIABLE: &str = "SYMBIOSIS_TAIL_GATES";
 /// See [`PATIENCE_VARIABLE`].
 pub const DEFAULT_PATIENCE_MS: u64 = 5000;
 /// The environment variable with the name of the file for the scheduler's [`Report`].
@@ -167,6 +170,11 @@ pub fn input_function(name: &[u8]) -> Option<usize> {
 /// First word of a report: the bytes `SYMBRPT1`.
 pub const REPORT_MAGIC: u64 = u64::from_le_bytes(*b"SYMBRPT1");
 
+/// All threads waited for each other; see [`Report::ended`].
+pub const ENDED_DEADLOCK: u32 = 1;
+/// As many gates were passed behind the schedule as [`TAIL_GATES_VARIABLE`] says; see [`Report::ended`].
+pub const ENDED_FAR: u32 = 2;
+
 /// What became of a schedule: the file of [`REPORT_VARIABLE`], a mapping that is written while the
 /// program runs, so that it survives any end of the process.
 #[repr(C)]
@@ -188,8 +196,8 @@ pub struct Report {
     pub steps: u64,
     /// How often another thread got the turn.
     pub switches: u64,
-    /// 1 when all threads waited for each other and the process was ended for it.
-    pub deadlock: u32,
+    /// Why the scheduler ended the process: 0 when it did not, else one of [`ENDED_DEADLOCK`] and [`ENDED_FAR`].
+    pub ended: u32,
     /// Length in bytes of `message`.
     pub message_length: u32,
     /// For people, in UTF-8: why the schedule was left, which thread waits for what.

@@ -82,6 +82,7 @@ pub(super) enum End {
     All,
     Deadlock,
     Stuck,
+    Far,
 }
 
 pub(super) fn object(kind: u64, index: usize) -> u64 {
@@ -188,6 +189,7 @@ impl World {
                     }
                 }
                 Next::Stuck => return End::Stuck,
+                Next::Far => return End::Far,
                 Next::Idle => {
                     idle += 1;
                     assert!(idle < 10, "idle for ever");
