@@ -8,6 +8,7 @@ mod contended;
 mod error;
 mod followed;
 mod frameworks;
+mod handed_over;
 mod late_writes;
 mod load;
 mod not_walked;
@@ -205,6 +206,17 @@ fn solve_this(
     options: &SolveOptions,
     may_shorten: bool,
 ) -> Result<Answer, PipelineError> {
+    handed_over::solve(options, |options, walk| {
+        solve_walked(directory, (options, walk), may_shorten)
+    })
+}
+
+/// The same by one kind of walk; says, too, how many cells that left out which threads only hand over.
+fn solve_walked(
+    directory: &Path,
+    (options, walk): (&SolveOptions, &symex::Options),
+    may_shorten: bool,
+) -> Result<(Answer, usize), PipelineError> {
     let start = Instant::now();
     let deadline = start.checked_add(options.time);
     let loaded = load(directory)?;
@@ -216,21 +228,21 @@ fn solve_this(
     let walked = match &shorter {
         Some(shorter) => {
             let beside = shorter.beside(&budget);
-            let walked = executed(&loaded.recording, &symex::Options::default(), &beside);
+            let walked = executed(&loaded.recording, walk, &beside);
             if let Some(answer) = beside.into_found()? {
-                return Ok(answer);
+                return Ok((answer, 0));
             }
             walked
         }
-        None => execute_within(&loaded.recording, &budget),
+        None => executed(&loaded.recording, walk, &budget),
     };
     let mut execution = match walked {
         Ok(execution) => execution,
         Err(PipelineError::Symex(symex::SymexError::BudgetSpent)) => {
             if let Some(spare) = shorter.as_ref().map(Shorter::spare).transpose()?.flatten() {
-                return Ok(spare);
+                return Ok((spare, 0));
             }
-            return Ok(not_walked::answer(directory, &loaded, &budget, start.elapsed()));
+            return Ok((not_walked::answer(directory, &loaded, &budget, start.elapsed()), 0));
         }
         Err(error) => return Err(error),
     };
@@ -241,20 +253,27 @@ fn solve_this(
     if execution.trace.failure.is_none() {
         return Err(unsolvable(directory, &loaded.recording, &execution));
     }
-    let deadline = still_running::deadline(&execution, deadline, options.time);
+    let handed_over = execution.report.handed_over;
+    // The whole treatment comes behind that.
+    let deadline = match handed_over {
+        0 => still_running::deadline(&execution, deadline, options.time),
+        _ => deadline.map(handed_over::until),
+    };
     let explained =
         |deadline| explain_walked(directory, &loaded, &execution, (options, deadline), symex);
     let long =
         shorter.as_ref().and_then(|shorter| Some((shorter, shorter.first_until(&execution)?)));
-    let Some((shorter, first)) = long else { return explained(deadline) };
+    let Some((shorter, first)) = long.filter(|_| handed_over == 0) else {
+        return Ok((explained(deadline)?, handed_over));
+    };
     let begun = Instant::now();
     let answer = explained(Some(first))?;
     let unknown = answer.solution.verdict == render::solution::Verdict::Unknown;
     if !(unknown && answer.cut_short || is_diverged(answer.failing.replay)) {
-        return Ok(answer);
+        return Ok((answer, 0));
     }
     if let Some(shorter) = shorter.answer()? {
-        return Ok(shorter);
+        return Ok((shorter, 0));
     }
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     // What was not cut short would come out again.
@@ -264,8 +283,8 @@ fn solve_this(
         false => answer,
     };
     match answer.solution.verdict == render::solution::Verdict::Unknown {
-        true => Ok(shorter.spare()?.unwrap_or(answer)),
-        false => Ok(answer),
+        true => Ok((shorter.spare()?.unwrap_or(answer), 0)),
+        false => Ok((answer, 0)),
     }
 }
 
@@ -398,13 +417,14 @@ fn explain_walked(
                 .to_owned(),
         );
     }
-    if execution.report.not_looked_again {
+    if execution.report.not_looked_again && execution.report.handed_over == 0 {
         warnings.push(
             "the walk along the recorded run took so long that it was not looked whether memory that was freed, or a \
              local variable that had ended, is to blame; more --timeout allows it"
                 .to_owned(),
         );
     }
+    warnings.extend(handed_over::note(execution.report.handed_over));
     if !loaded.watches_heap {
         warnings.extend(used_after_free(execution));
     }

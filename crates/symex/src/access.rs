@@ -54,6 +54,29 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// When the first one of these was taken.
+    pub(crate) fn next(behind: &[Self]) -> u64 {
+        behind.first().map_or(u64::MAX, |next| next.time)
+    }
+
+    /// By when was done what stands before these?
+    pub(crate) fn done_by(behind: &[Self]) -> u64 {
+        match behind {
+            [] => u64::MAX,
+            [Self { time, loose: false }, ..] => *time,
+            [Self { time, .. }, rest @ ..] => {
+                let done = time.saturating_add(LOOSE_SLACK);
+                let behind = rest.first().filter(|behind| !behind.loose);
+                behind.map_or(done, |behind| done.min(behind.time))
+            }
+        }
+    }
+
+    /// Was it taken then?
+    pub(crate) fn is_at(stamp: &Self, time: u64) -> bool {
+        stamp.time == time
+    }
+
     /// Do time stamps go forward? The processor may swap a loose one with its neighbour.
     pub fn are_sorted(stamps: &[Self]) -> bool {
         stamps.iter().filter(|stamp| !stamp.loose).is_sorted_by_key(|stamp| stamp.time)
@@ -167,15 +190,7 @@ impl Engine<'_> {
 
     /// By when was done what the thread did before it passed more than so many time stamps?
     pub(crate) fn done_by(&self, t: usize, stamps: usize) -> u64 {
-        match self.stamps_from(t, stamps) {
-            [] => u64::MAX,
-            [Stamp { time, loose: false }, ..] => *time,
-            [Stamp { time, .. }, rest @ ..] => {
-                let done = time.saturating_add(LOOSE_SLACK);
-                let behind = rest.first().filter(|behind| !behind.loose);
-                behind.map_or(done, |behind| done.min(behind.time))
-            }
-        }
+        Stamp::done_by(self.stamps_from(t, stamps))
     }
 
     /// The thread's time stamps that are still to come, as far as they are known.
@@ -243,6 +258,9 @@ impl Engine<'_> {
         let stamps = &mut self.learned.stamps[t];
         if stamps.len() == at {
             stamps.push(stamp);
+        }
+        if self.handing.handed.is_some() {
+            self.hand_over(t);
         }
     }
 
@@ -315,6 +333,12 @@ impl Engine<'_> {
     }
 
     pub fn survey(&mut self, t: usize, place: Place, write: bool) {
+        if self.handing.handed.is_some() {
+            self.receive(t, place.address, place.length);
+        }
+        if self.handing.owners.is_some() {
+            self.note_owner(t, place, write);
+        }
         if self.is_unpublished(place.address) || place.length == 0 {
             self.note_reached(t, place.address);
             return;
@@ -510,6 +534,7 @@ impl Engine<'_> {
         change: &mut dyn FnMut(&mut Self, Scalar) -> Scalar,
     ) -> Scalar {
         self.survey(t, place, true);
+        self.note_atomic(place);
         let mut bytes = self.memory.read(place.address, place.length);
         let cells = self.shared_within(place);
         let reads = match cells.is_empty() {

@@ -1,5 +1,6 @@
 //! The shared cells of the symbolic pass, by internal address.
 
+use crate::engine::{Engine, Pass};
 use crate::memory::PAGE;
 use model::CellId;
 use rustc_hash::FxHashMap;
@@ -93,6 +94,18 @@ impl SharedCells {
                     at = self.cells[index].end();
                 }
                 None => at += 1,
+            }
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Notes which heap objects have shared cells.
+    pub(crate) fn find_shared_heap(&mut self) {
+        let Pass::Symbolic(shared) = &self.pass else { return };
+        for cell in &shared.cells {
+            if let Some(object) = self.learned.heap.at_internal(cell.address) {
+                self.shared_heap.insert(object);
             }
         }
     }

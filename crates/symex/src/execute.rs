@@ -19,6 +19,7 @@ use crate::image::Image;
 use crate::initialised::Initialisations;
 use crate::locals::Used;
 use crate::openmp;
+use crate::owners::{self, Handing};
 use crate::queues::Queues;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{EndedBy, Execution, FunctionCalls, Options, Report, SymexError};
@@ -131,9 +132,12 @@ fn walk<'r>(
     let order = thread_order(recording);
     let (ranges, learned) = survey(recording, limits, image, &order)?;
     tracing::debug!(cells = ranges.len(), "survey done");
+    let handed = owners::find(recording, limits, image, (&order, &learned), &ranges)?;
+    let ranges = handed.as_ref().map_or(ranges.clone(), |handed| handed.others(&ranges));
     let symbolic = |learned: Learned, leave_out: LeaveOut| {
         let pass = Pass::Symbolic(SharedCells::new(&ranges));
         let mut engine = Engine::new(image, recording, limits, pass, learned, &order, leave_out);
+        engine.handing = Handing::of(handed.clone());
         engine.run().map(|()| engine)
     };
     let mut leave_out = match recording.scheduled {
@@ -151,7 +155,7 @@ fn walk<'r>(
         || !engine.lifetime.freed.found.is_empty()
         || engine.lifetime.outlived.is_asked();
     // A check that failed seldom tells of such; a crash does.
-    let looks_again = engine.has_crashed() || !suspects || limits.is_ample();
+    let looks_again = handed.is_none() && (engine.has_crashed() || !suspects || limits.is_ample());
     // What a local variable held is freed with it.
     if let Some(better) = with_lost(&engine, &symbolic, &order, leave_out)? {
         engine = better;
@@ -178,7 +182,8 @@ fn walk<'r>(
     let numbering = engine.out.numbering();
     let owners = engine.owners();
     let mut execution = collect(engine, image);
-    execution.report.not_looked_again = !looks_again;
+    execution.report.not_looked_again = suspects && !looks_again;
+    execution.report.handed_over = handed.map_or(0, |handed| handed.count());
     hang.apply(&mut execution.trace, &numbering);
     lifetime.apply(&mut execution.trace, &numbering);
     lifetime.keep_alive(&mut execution.trace, &numbering, &owners);
@@ -475,6 +480,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
         ended_by: None,
         not_looked_again: false,
+        handed_over: 0,
     };
     std::mem::take(&mut engine.containers).rename(&mut engine.out);
     let is_sorted = engine.learned.stamps.iter().all(|stamps| Stamp::are_sorted(stamps));

@@ -240,6 +240,7 @@ impl<'r> Engine<'r> {
 
     /// The number of the next crossing of a thread.
     fn next_crossing(&mut self, t: usize) -> u64 {
+        self.close_uses(t);
         let thread = &mut self.threads[t];
         thread.crossings += 1;
         thread.crossings

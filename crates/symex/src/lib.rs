@@ -34,6 +34,7 @@
 //! | `locals` | local variables that end while other threads use them |
 //! | `pointed` | which local variable a pointer means that was read from memory |
 //! | `own` | what lines leave for each other in memory of the thread's own |
+//! | `owners` | what threads only hand over, which is left out where there is too much of it |
 //! | `shadow`, `cells`, `heap`, `mappings`, `memory` | shared bytes, allocations, memory |
 //!
 //! Invariants: the executor never panics on what the recording holds, and never guesses silently:
@@ -91,6 +92,7 @@ mod opaque;
 mod openmp;
 mod outlived;
 mod own;
+mod owners;
 mod plain;
 mod pointed;
 mod points;

@@ -331,6 +331,9 @@ impl<'r> Engine<'r> {
         }
         let address = self.address(t, Some(scalar))?;
         let length = u64::from(marks.bits / 8);
+        if self.handing.handed.is_some() {
+            self.receive(t, address, length);
+        }
         let alone = match &self.pass {
             Pass::Symbolic(shared) => shared.none_within(address, length),
             Pass::Survey(_) => true,

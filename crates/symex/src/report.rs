@@ -52,6 +52,9 @@ pub struct Options {
     /// Walk each instruction by itself, also those that only compute. What comes of it is the same, and takes up to twice as
     /// long: for comparison.
     pub one_by_one: bool,
+    /// A run of at least so many shared cells, whose failure is none of memory itself, is walked without those of them that
+    /// threads only hand over ([`Report::handed_over`]).
+    pub handed_over_from: usize,
 }
 
 impl Default for Options {
@@ -64,6 +67,7 @@ impl Default for Options {
             own_uses: false,
             ordered_accesses: false,
             one_by_one: false,
+            handed_over_from: usize::MAX,
         }
     }
 }
@@ -184,6 +188,9 @@ pub struct Report {
     /// The walk took so long that it was not looked whether a check failed because of memory that had been freed, or of local
     /// variables that had ended.
     pub not_looked_again: bool,
+    /// So many shared cells are only handed over between threads: what is accessed there is no event, and is taken to be what
+    /// it was in the run. 0 unless [`Options::handed_over_from`] asks for it.
+    pub handed_over: usize,
 }
 
 /// How a run that hung was ended: by a check of the program's own, a watchdog, an alarm.

@@ -304,6 +304,10 @@ pub(crate) struct Thread<'r> {
     /// Its creation has been walked.
     pub started: bool,
     pub stop: Option<Stop>,
+    /// Another thread's turn has come ([`crate::owners`]).
+    pub paused: bool,
+    /// Semaphores of what it gets behind the last time stamp, which it is still to take ([`crate::owners`]).
+    pub to_take: Vec<usize>,
     /// The instruction that comes next waited for another thread, and is executed once more.
     pub again: bool,
     /// `ThreadExit` was seen, or the initial thread's `main` returned.
@@ -450,6 +454,8 @@ impl<'r> Thread<'r> {
             cut: None,
             started: index == 0,
             stop: None,
+            paused: false,
+            to_take: Vec::new(),
             again: false,
             exited: false,
             left_out: false,

@@ -7,6 +7,7 @@ mod idle;
 mod objects;
 mod outcomes;
 mod own;
+mod owners;
 mod points;
 mod repeats;
 mod strings;

@@ -30,6 +30,7 @@ use crate::memory::Memory;
 use crate::naming::CallPaths;
 use crate::opaque::Opaque;
 use crate::own::Own;
+use crate::owners::Handing;
 use crate::points::Tracker;
 use crate::queues::{Queues, Units};
 use crate::recording::{RecordedFailureKind, Recording};
@@ -214,6 +215,8 @@ pub(crate) struct Engine<'r> {
     pub words: Words,
     /// What lines leave for each other.
     pub own: Own<'r>,
+    /// What is only handed over.
+    pub handing: Handing,
     /// Objects of libraries in the program's memory.
     pub opaque: Opaque,
     /// The numbers of the loop that is walked in one piece, kept for the next one.
@@ -286,6 +289,7 @@ impl<'r> Engine<'r> {
             inlined_levels: FxHashMap::default(),
             words: Words::default(),
             own: Own::default(),
+            handing: Handing::default(),
             opaque: Opaque::default(),
             slots: Vec::new(),
             addresses: thread_locals::Addresses::default(),
@@ -330,15 +334,6 @@ impl<'r> Engine<'r> {
         Some(self.serials.get(&failure.thread_serial).copied().unwrap_or(0))
     }
 
-    fn find_shared_heap(&mut self) {
-        let Pass::Symbolic(shared) = &self.pass else { return };
-        for cell in &shared.cells {
-            if let Some(object) = self.learned.heap.at_internal(cell.address) {
-                self.shared_heap.insert(object);
-            }
-        }
-    }
-
     pub fn symbolic(&self) -> bool {
         matches!(self.pass, Pass::Symbolic(_))
     }
@@ -361,7 +356,7 @@ impl<'r> Engine<'r> {
         Ok(())
     }
 
-    fn is_runnable(&self, t: usize) -> bool {
+    pub(crate) fn is_runnable(&self, t: usize) -> bool {
         let thread = &self.threads[t];
         thread.started
             && match thread.stop {
@@ -378,7 +373,7 @@ impl<'r> Engine<'r> {
     }
 
     /// Picks a thread although nothing allows it: only logs that contradict each other need this.
-    fn force(&mut self) -> Option<usize> {
+    pub(crate) fn force(&mut self) -> Option<usize> {
         let orphan = self.threads.iter().position(|thread| !thread.started);
         if let Some(t) = orphan {
             self.threads[t].started = true;
@@ -400,14 +395,15 @@ impl<'r> Engine<'r> {
         None.or_else(|| (0..self.threads.len()).find(|&t| self.is_runnable(t)))
     }
 
-    fn run_thread(&mut self, t: usize) {
+    pub(crate) fn run_thread(&mut self, t: usize) {
         self.forget_idle();
         if self.threads[t].left_out {
             self.threads[t].stop = Some(Stop::EndOfLog);
             self.finish_thread(t);
             return;
         }
-        let fresh = self.threads[t].stop.is_none();
+        let fresh = self.threads[t].stop.is_none() && !self.threads[t].paused;
+        self.threads[t].paused = false;
         self.threads[t].stop = None;
         if fresh {
             self.threads[t].open();
@@ -417,6 +413,10 @@ impl<'r> Engine<'r> {
             self.event(t, model::EventKind::Start, None);
         }
         loop {
+            if self.handing.turn.is_some_and(|until| self.threads[t].last_stamp > until) {
+                self.threads[t].paused = true;
+                return;
+            }
             match self.run_plain(t).and_then(|()| self.step(t)) {
                 Ok(()) | Err(Stop::Left) => {}
                 Err(Stop::Wait(other)) => {
