@@ -454,6 +454,7 @@ fn explain_walked(
         across.alternate.zip(explained.explanation.failing.as_ref())
     {
         answer::add_across(&mut solution, (&explained.trace, &failing.evaluation), &found);
+        warnings.extend(found.far());
         // What leads to another failure only decides about that one: the program may have several bugs.
         let fails = |alternate: &Finding| alternate.fails || alternate.fails_otherwise;
         let in_vain = alternates.iter().any(fails);

@@ -54,6 +54,8 @@ const SLOW_RUNS: usize = 2;
 const NARROWER: usize = 4;
 /// What a run gets beside its share of the recorded time.
 const LEAST_RUN: Duration = Duration::from_secs(3);
+/// With so many differences, what a run that passes tells is little sure.
+const FAR: usize = 1_000;
 /// How much slower than the recorded run an attempt may be.
 const SLOWER: u32 = 10;
 /// Where the recorded run hung, most attempts hang too, and each of them is waited for: they get this part
@@ -96,6 +98,20 @@ pub struct CrossAlternate {
     pub note: Option<String>,
     /// The check of the failing run that went the other way in it, where the failure tells of one.
     pub check: Option<ConditionId>,
+}
+
+impl CrossAlternate {
+    /// What to say of a run that is so far from the failing one that much else may decide.
+    #[must_use]
+    pub fn far(&self) -> Option<String> {
+        let Across { distance, .. } = self.across;
+        (distance >= FAR).then(|| {
+            format!(
+                "the run that passes is far from the failing one: {distance} reads and events differ in them, and the \
+                 pair shown may be a consequence of another difference"
+            )
+        })
+    }
 }
 
 /// What came of a search.
