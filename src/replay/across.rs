@@ -683,7 +683,11 @@ impl Search<'_> {
         };
         let timeout = self.settings.timeout.min(enough);
         // Who passes many more goes round in a loop, waiting for somebody who is held back.
-        let gates = (self.steps > 0).then(|| LINE.max(self.steps.saturating_mul(LONGER)));
+        let round = (self.steps > 0).then(|| LINE.max(self.steps.saturating_mul(LONGER)));
+        // A thread that never ends is not waited for until its end.
+        let original = &self.target.original;
+        let endless = original.tail().or(tail.map(|_| original.a_while()));
+        let gates = round.into_iter().chain(endless).min();
         let settings = Settings { patience, gates, tail, timeout, noise, ..self.settings.clone() };
         run(self.target, text, &settings)
     }

@@ -102,7 +102,7 @@ pub fn run(
 ) -> Result<Attempt, ReplayError> {
     let original = &target.original;
     let attempt = run_once(target, script_text, settings)?;
-    let scheduled = !script_text.is_empty() || settings.noise.is_some();
+    let scheduled = !script_text.is_empty() || settings.by_priorities();
     if scheduled
         && attempt.goes_on()
         && !original.time_is_up()
@@ -198,8 +198,7 @@ fn run_into(
             .map_err(|source| ReplayError::Io { action: "write the schedule", source })?;
         environment.push((SCHEDULE_VARIABLE, schedule.into()));
     }
-    let by_priorities = settings.noise.as_ref().is_some_and(|noise| noise.starts_with("pct"));
-    let reports = !script_text.is_empty() || settings.avoid.is_some() || by_priorities;
+    let reports = !script_text.is_empty() || settings.avoid.is_some() || settings.by_priorities();
     if reports {
         environment.push((REPORT_VARIABLE, report.clone().into()));
     }
@@ -215,7 +214,7 @@ fn run_into(
     let patience = settings.patience.as_millis().max(1);
     environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
     let tail = settings.tail.or_else(|| target.original.tail());
-    if let Some(gates) = settings.gates.into_iter().chain(tail).min() {
+    if let Some(gates) = settings.gates {
         environment.push((LINE_GATES_VARIABLE, gates.to_string().into()));
     }
     if let Some(tail) = tail {

@@ -100,6 +100,11 @@ impl Settings {
 }
 
 impl Settings {
+    /// Does a scheduler run the threads by random priorities where there is no schedule?
+    fn by_priorities(&self) -> bool {
+        self.noise.as_ref().is_some_and(|noise| noise.starts_with("pct"))
+    }
+
     /// After which time a run of the program is ended: never behind the moment that is the last one for all of them.
     fn time(&self, original: &Original) -> Duration {
         let enough = match self.hurries {
