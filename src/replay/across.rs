@@ -192,6 +192,8 @@ struct Passed {
     flip: Option<Flip>,
     /// The check of the failing run that was to go the other way, if one was.
     check: Option<ConditionId>,
+    /// After how many gates behind its schedule it was ended, if it was.
+    tail: Option<u64>,
 }
 
 impl Passed {
@@ -552,6 +554,7 @@ impl Search<'_> {
                     followed,
                     flip,
                     check,
+                    tail: attempt.tail.filter(|_| attempt.report.far),
                 });
             }
             Err(why) => {
@@ -642,7 +645,8 @@ impl Search<'_> {
     }
 
     /// A run under the same schedule that ends soon behind the failure's place, where this one passed and goes on for long:
-    /// to walk what comes there takes long, and tells nothing.
+    /// to walk what comes there takes long, and tells nothing. So it does where this one failed, and the program goes on
+    /// until it fails: it may have come past the place before.
     fn shorter(
         &self,
         attempt: &Attempt,
@@ -650,12 +654,14 @@ impl Search<'_> {
         noise: Option<String>,
     ) -> Result<Option<Attempt>, ReplayError> {
         let original = &self.target.original;
-        let goes_on = attempt.report.far || attempt.is_long();
-        if !goes_on || failed(attempt) || !original.may_go_on() {
+        let fails_again = failed(attempt) && original.tail().is_some();
+        let goes_on = !failed(attempt) && (attempt.report.far || attempt.is_long());
+        if !(goes_on || fails_again) || !original.may_go_on() {
             return Ok(None);
         }
         for tail in original.short_tails() {
             match self.execute(text, noise.clone(), Some(tail)) {
+                Ok(shorter) if shorter.manifest.failure.is_some() => break,
                 Ok(shorter) if !failed(&shorter) => {
                     let bytes = [attempt, &shorter].map(|run| run.manifest.stream_bytes());
                     tracing::info!(tail, ?bytes, "ended behind the failure's place");
@@ -695,12 +701,13 @@ impl Search<'_> {
     /// Runs the program under the order that was observed, or, when that does not work, under what
     /// led to the run.
     fn confirm(&self, passed: Passed) -> Result<CrossAlternate, ReplayError> {
+        let tail = passed.tail;
         let Passed { trace, points, inputs, schedule, evaluation, across, followed, check, .. } =
             passed;
         let observed = script(Claim::Passes, &trace, &points, &inputs, &schedule).ok();
         let mut verdict = None;
         for text in [&observed, &followed].into_iter().flatten() {
-            let attempt = self.execute(text, None, None)?;
+            let attempt = self.execute(text, None, tail)?;
             let judged = judge::passing(self.failing.manifest, &attempt);
             let confirmed = judged.confirms(Claim::Passes);
             let note = judge::note(Claim::Passes, &judged, &attempt);

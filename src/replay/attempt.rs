@@ -47,6 +47,8 @@ pub struct Attempt {
     pub stderr: Vec<u8>,
     /// The recorded run.
     pub original: Arc<Original>,
+    /// After how many gates behind its schedule it was to be ended; none for never.
+    pub(super) tail: Option<u64>,
     /// What is known of its events, where its failure was asked for.
     pub(super) for_failure: OnceLock<Option<Execution>>,
     _scratch: Scratch,
@@ -145,6 +147,7 @@ fn run_once(
         stdout: run.stdout,
         stderr: run.stderr,
         original: Arc::clone(&target.original),
+        tail: settings.tail.or_else(|| target.original.tail()),
         for_failure: OnceLock::new(),
         _scratch: scratch,
     };
