@@ -48,11 +48,9 @@ impl Plan {
     }
 }
 
-/// In which order to try what, in a program of so many threads, of which the one `last` is the one that failed; `ahead` is
-/// the thread that wrote what it read there last.
-///
-/// Where several threads had looked before the write, each of them fails, and no one pair avoids it: the thread that wrote
-/// has to go first, and then the one that failed.
+/// In which order to try what, in a program of so many threads. `ahead`: the thread that wrote what the failing thread read
+/// last of others, and the failing thread. Where several threads had looked before that write, each of them fails, and no one
+/// pair avoids it: the thread that wrote has to go first, and then the one that failed.
 pub(super) fn plans(flips: &[Flip], threads: usize, ahead: Option<(usize, usize)>) -> Vec<Plan> {
     let (first, rest) = flips.split_at(flips.len().min(FIRST_PAIRS));
     let mut plans: Vec<Plan> = first.iter().copied().map(Plan::Near).collect();
