@@ -4,6 +4,7 @@ mod children;
 mod error;
 mod fail_at;
 mod fail_if;
+mod failed;
 mod input;
 mod interrupts;
 mod logged;

@@ -23,7 +23,7 @@ use trace_format::layout::{
     CHILDREN_VARIABLE, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_TIME_VARIABLE, NOISE_VARIABLE,
     PROCESS_FILE_SIZE, READINGS_VARIABLE, REPORT_VARIABLE, TRACE_DIR_VARIABLE,
 };
-use trace_format::{Failure, FailureKind, Manifest, Outcome, OutputCheck, TraceError, files};
+use trace_format::{Manifest, Outcome, OutputCheck, TraceError, files};
 
 /// How often the recorder looks for interrupts while the program runs.
 const LOOK: Duration = Duration::from_millis(50);
@@ -647,50 +647,6 @@ impl Run {
         }
     }
 
-    /// Did the run as a whole fail? A program that recorded is judged by its trace, and by crashes,
-    /// hangs and the like of all processes that it started: with what status they exit is between
-    /// them and those who wait for them. Another command is judged by how it ended, because test
-    /// suites start programs that are meant to fail.
-    ///
-    /// # Errors
-    ///
-    /// When the raw files are malformed.
-    pub fn any_failed(&self) -> Result<bool, TraceError> {
-        if !self.recorded {
-            return Ok(self.manifest.timed_out || self.status() != 0);
-        }
-        if self.failed()? {
-            return Ok(true);
-        }
-        for child in &self.children {
-            if child.failure()?.is_some_and(|failure| failure.kind != FailureKind::Exit) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Was the run still at work when its time was up, and is that all that ended it? Nobody else failed then, either.
-    ///
-    /// # Errors
-    ///
-    /// When the raw files are malformed.
-    pub fn was_at_work(&self) -> Result<bool, TraceError> {
-        let only_ended = |run: &Self| -> Result<bool, TraceError> {
-            let failure = run.failure()?;
-            Ok(failure.is_none_or(|failure| failure.kind == FailureKind::Hang))
-        };
-        if !self.manifest.timed_out || self.manifest.still_running != Some(true) {
-            return Ok(false);
-        }
-        for run in self.children.iter().chain(self.recorded.then_some(self)) {
-            if !only_ended(run)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// Moves the trace to another place on the same file system.
     ///
     /// # Errors
@@ -701,21 +657,6 @@ impl Run {
             .map_err(|source| RecordError::Io { action: "move the trace of a child", source })?;
         self.directory = place.to_owned();
         Ok(())
-    }
-
-    /// Did the run fail? Read from the raw files, for a run that may not be worth sealing.
-    ///
-    /// # Errors
-    ///
-    /// When the raw files are malformed.
-    pub fn failed(&self) -> Result<bool, TraceError> {
-        Ok(self.failure()?.is_some())
-    }
-
-    fn failure(&self) -> Result<Option<Failure>, TraceError> {
-        let mut manifest = self.manifest.clone();
-        trace_format::read_raw(&self.directory, &mut manifest)?;
-        Ok(manifest.failure)
     }
 
     /// Seals the trace and keeps the tails of the output with it.
