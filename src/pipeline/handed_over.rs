@@ -62,10 +62,13 @@ impl Worth {
     fn of(answer: &Answer, options: &SolveOptions) -> Self {
         let solution = &answer.solution;
         let is_followed = options.replay.is_none() || answer.failing.replay == Replay::Confirmed;
+        let mut alternates = solution.alternates.iter();
+        let passes =
+            alternates.any(|it| options.replay.is_none() || it.replay == Replay::Confirmed);
         match solution.verdict {
             Verdict::FailingSchedule if !is_followed || solution.cause.is_none() => Self::Found,
-            Verdict::FailingSchedule if solution.alternates.is_empty() => Self::Followed,
-            Verdict::FailingSchedule => Self::Explained,
+            Verdict::FailingSchedule if passes => Self::Explained,
+            Verdict::FailingSchedule => Self::Followed,
             _ => Self::Nothing,
         }
     }
@@ -97,11 +100,12 @@ mod tests {
     use std::cell::RefCell;
     use std::time::Duration;
 
-    fn answer(verdict: Verdict, replay: Replay, explained: (bool, bool)) -> Answer {
+    fn answer(verdict: Verdict, replay: Replay, explained: (bool, Option<Replay>)) -> Answer {
         let (cause, alternate) = explained;
         let mut solution = Solution { verdict, replay, ..Solution::default() };
         solution.cause = cause.then(Cause::default);
-        solution.alternates = if alternate { vec![Alternate::default()] } else { Vec::new() };
+        let alternates = alternate.map(|replay| Alternate { replay, ..Alternate::default() });
+        solution.alternates = alternates.into_iter().collect();
         Answer {
             solution,
             warnings: Vec::new(),
@@ -140,15 +144,18 @@ mod tests {
 
     #[test]
     fn the_whole_is_treated_where_leaving_out_was_no_answer() {
-        let nothing = answer(Verdict::Unknown, Replay::NotRun, (false, false));
-        let followed = answer(Verdict::FailingSchedule, Replay::Confirmed, (true, false));
-        let explained = answer(Verdict::FailingSchedule, Replay::Confirmed, (true, true));
+        let nothing = answer(Verdict::Unknown, Replay::NotRun, (false, None));
+        let followed = answer(Verdict::FailingSchedule, Replay::Confirmed, (true, None));
+        let explained =
+            answer(Verdict::FailingSchedule, Replay::Confirmed, (true, Some(Replay::Confirmed)));
         let failing = Verdict::FailingSchedule;
         assert_eq!(solved(&nothing, &explained, 0), (1, Verdict::Unknown), "nothing was left out");
         assert_eq!(solved(&nothing, &explained, 9), (2, failing));
         assert_eq!(solved(&explained, &nothing, 9), (1, failing));
         assert_eq!(solved(&followed, &nothing, 9), (2, failing), "the better one of both");
-        let left = answer(failing, Replay::Diverged, (true, true));
+        let left = answer(failing, Replay::Diverged, (true, Some(Replay::Confirmed)));
         assert_eq!(solved(&left, &nothing, 9), (2, failing));
+        let in_vain = answer(failing, Replay::Confirmed, (true, Some(Replay::Diverged)));
+        assert_eq!(solved(&in_vain, &nothing, 9), (2, failing), "nothing was seen to pass");
     }
 }

@@ -108,8 +108,7 @@ pub fn run(
     if scheduled
         && attempt.goes_on()
         && !original.time_is_up()
-        && settings.tail.is_none()
-        && original.tail().is_none()
+        && settings.tail(original).is_none()
         && original.may_go_on()
     {
         tracing::info!("the run goes on: it is ended behind the schedule");
@@ -147,7 +146,7 @@ fn run_once(
         stdout: run.stdout,
         stderr: run.stderr,
         original: Arc::clone(&target.original),
-        tail: settings.tail.or_else(|| target.original.tail()),
+        tail: settings.tail(&target.original),
         for_failure: OnceLock::new(),
         _scratch: scratch,
     };
@@ -216,11 +215,10 @@ fn run_into(
     }
     let patience = settings.patience.as_millis().max(1);
     environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
-    let tail = settings.tail.or_else(|| target.original.tail());
     if let Some(gates) = settings.gates {
         environment.push((LINE_GATES_VARIABLE, gates.to_string().into()));
     }
-    if let Some(tail) = tail {
+    if let Some(tail) = settings.tail(&target.original) {
         environment.push((TAIL_GATES_VARIABLE, tail.to_string().into()));
     }
     let confined = Confined { directory: target.directory.clone(), input: settings.input.clone() };

@@ -116,6 +116,11 @@ impl Settings {
         enough.into_iter().chain(left).fold(self.timeout, Duration::min)
     }
 
+    /// After how many gates behind its schedule a run of the program is ended; none for never.
+    fn tail(&self, original: &Original) -> Option<u64> {
+        self.tail.or_else(|| original.tail())
+    }
+
     /// How much a run of the program may log before it is ended: who goes round writes that soon.
     fn most_bytes(&self, original: &Original) -> u64 {
         let most = attempt::most_bytes(original.manifest());
