@@ -197,14 +197,13 @@ struct Passed {
 }
 
 impl Passed {
-    /// The least explains best: a run that differs in what was read tells more than one that only did
-    /// other things; least tells in which order threads came to a barrier or added to a counter, or that a thread waited
-    /// a round more or less, or in which one went round a loop while the other one of the pair was held back; then one that is near to the failing schedule, and, of these, one that was made to
-    /// reverse a pair that promised something. Then one in which the failing thread kept to its path
-    /// nearly up to the failure, one with a pair of which both had happened in the failing run, and the fewest data-flows
-    /// explain best; in a run that hung, before these, what
-    /// happened late (`hung`: the failing schedule of one that did), in all or in the thread that hangs, since any
-    /// delay before that keeps it from hanging.
+    /// The least explains best: a run that differs in what was read tells more than one that only did other things; least tells
+    /// in which order threads came to a barrier or added to a counter, that a thread waited a round more or less, or one in which
+    /// one went round a loop while the other one of the pair was held back; then one that is near to the failing schedule, and,
+    /// of these, one that was made to reverse a pair that promised something. Then one in which the failing thread kept to its
+    /// path nearly up to the failure, one with a pair of which both had happened in the failing run, and the fewest data-flows
+    /// explain best; in a run that hung, before these, what happened late (`hung`: the failing schedule of one that did), in all
+    /// or in the thread that hangs, since any delay before that keeps it from hanging.
     fn key(
         &self,
         failing: &EventTrace,
