@@ -6,6 +6,7 @@ mod annotations;
 mod assembly;
 mod bad_input;
 mod build_systems;
+mod cancelled;
 mod check;
 mod children;
 mod clock;

@@ -80,6 +80,13 @@ fn test_cancel() {
     unsafe { sys::pthread_testcancel() };
 }
 
+/// What a thread does whose wait was ended since it was cancelled. Comes back where it acts on that already: its cleanup
+/// handlers may wait, and those waits end like any other.
+fn act_on_cancellation() {
+    test_cancel();
+    schedule::acted_on_cancellation();
+}
+
 /// Tries until it is not busy any more.
 ///
 /// # Safety
@@ -265,7 +272,7 @@ pub unsafe fn wait_semaphore(semaphore: P, limit: Limit, own: impl FnOnce() -> c
         };
         match schedule::wait(request, None) {
             Some(Wake::Again) => {}
-            Some(Wake::Cancelled) => test_cancel(),
+            Some(Wake::Cancelled) => act_on_cancellation(),
             Some(Wake::TimedOut) => {
                 sys::set_errno(sys::ETIMEDOUT);
                 return -1;
@@ -331,7 +338,7 @@ pub unsafe fn wait_between(
     match wake {
         Some(Wake::TimedOut) if locked == 0 => sys::ETIMEDOUT,
         Some(Wake::Cancelled) => {
-            test_cancel();
+            act_on_cancellation();
             locked
         }
         _ => locked,
@@ -467,7 +474,7 @@ pub unsafe fn join(
 fn wait_for_end(thread: sys::Pthread, deadline: u64) -> Option<Wake> {
     loop {
         match schedule::wait_for_end(thread, deadline, cancellable()) {
-            Some(Wake::Cancelled) => test_cancel(),
+            Some(Wake::Cancelled) => act_on_cancellation(),
             other => return other,
         }
     }
@@ -506,7 +513,7 @@ pub fn sleep(nanoseconds: u64) -> bool {
             ..Request::on(WaitKind::Sleep, null())
         };
         match schedule::wait(request, None) {
-            Some(Wake::Cancelled) => test_cancel(),
+            Some(Wake::Cancelled) => act_on_cancellation(),
             Some(_) => return true,
             None => return false,
         }

@@ -220,6 +220,7 @@ impl<'r> Engine<'r> {
             Some(Entry::CameBack) => self.return_from_walked(t),
             Some(Entry::Block(_)) => {
                 self.cancelled(t);
+                self.threads[t].cancelled_in = None;
                 self.unwind(t, false)
             }
             Some(Entry::Choice) => contradiction("a choice inside a call"),

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::externals::plain_name;
+use crate::report::GapKind;
 use crate::sync::WaitEnd;
 use crate::thread::{Entry, ExternalCall, Frame, PendingSync};
 use trace_format::layout::{RuntimeEvent, SyncOp};
@@ -50,6 +51,43 @@ impl Engine<'_> {
             && thread.doubtful_return.is_some()
             && !self.learned.jumps.contains_key(&t)
             && thread.frames.last().is_some_and(takes)
+    }
+
+    /// Notes what the walk could not make sense of behind a return that may have been none.
+    pub fn doubt_return(&mut self, t: usize, what: &GapKind) {
+        let contradicts = matches!(
+            what,
+            GapKind::WrongBranch | GapKind::WrongValue(_) | GapKind::Synchronisation
+        );
+        let thread = &mut self.threads[t];
+        if contradicts && thread.contradicted_return.is_none() {
+            thread.contradicted_return = thread.doubtful_return;
+        }
+    }
+
+    /// Where a walk stopped before its log's end, or contradicted it, the thread may have been cancelled in its last call
+    /// before that. Says whether there is something to try.
+    pub fn learn_jumps(&mut self) -> bool {
+        let mut any = false;
+        for t in 0..self.threads.len() {
+            let thread = &self.threads[t];
+            let contradicted = thread.contradicted_return;
+            if thread.report.reached_end && contradicted.is_none() {
+                continue;
+            }
+            match (self.learned.jumps.get(&t), contradicted.or(thread.doubtful_return)) {
+                (None, Some(at)) => {
+                    self.learned.jumps.insert(t, Some(at));
+                    any = true;
+                }
+                (Some(Some(_)), _) => {
+                    self.learned.jumps.insert(t, None);
+                    any = true;
+                }
+                _ => {}
+            }
+        }
+        any
     }
 
     /// Something happens in a thread that was waiting, and no signal handler does it: a thread that was cancelled takes locks of

@@ -33,6 +33,9 @@ use std::sync::Arc;
 /// thread that is walked before it, and where what uninstrumented code wrote has to be guessed; a
 /// third one never finds anything new in consistent logs.
 const MOST_SURVEYS: usize = 3;
+/// How often the surveys begin anew, since threads were cancelled in calls (`Learned::jumps`): once it is tried, and where that
+/// leads nowhere, once more without.
+const MOST_TAKEN_BACK: usize = 2;
 
 /// Executes a recording.
 ///
@@ -343,7 +346,8 @@ fn survey<'r>(
     let panicked = recording.handled.filter(|_| recording.common_clock);
     let mut learned = Learned { cuts, panicked, ..Learned::default() };
     let mut ranges = Vec::new();
-    for round in 0..MOST_SURVEYS {
+    let (mut round, mut taken_back) = (0, 0);
+    while round < MOST_SURVEYS {
         let pass = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));
         learned.unresolved.clear();
         learned.used_dead.get_mut().clear();
@@ -359,7 +363,7 @@ fn survey<'r>(
         let mut engine = Engine::new(image, recording, limits, pass, learned, order, nothing);
         engine.run()?;
         let jumps = engine.learn_jumps();
-        let late = engine.resolves_more() || jumps;
+        let late = engine.resolves_more();
         let complete = engine.threads.iter().all(|thread| thread.report.reached_end);
         engine.learned.channels.decide(complete);
         engine.learned.descriptors.decide(complete);
@@ -375,6 +379,13 @@ fn survey<'r>(
         if let Pass::Survey(shadow) = pass {
             ranges = shadow.cells();
             learned.writers = shadow.writers;
+        }
+        if jumps && taken_back < MOST_TAKEN_BACK {
+            // Behind where a thread was cancelled this walk read the log at wrong places: all that it learned may be wrong.
+            let Learned { cuts, panicked, jumps, .. } = learned;
+            learned = Learned { cuts, panicked, jumps, ..Learned::default() };
+            (round, taken_back) = (0, taken_back + 1);
+            continue;
         }
         let unjudged = round == 0 && learned.guesses;
         let shared = SharedCells::new(&ranges);
@@ -394,34 +405,12 @@ fn survey<'r>(
         if !(late || unjudged || published || goes_on) {
             break;
         }
+        round += 1;
     }
     Ok((ranges, learned))
 }
 
 impl Engine<'_> {
-    /// Where a walk stopped before its log's end, the thread may have been cancelled in its last call.
-    /// Says whether there is something to try.
-    fn learn_jumps(&mut self) -> bool {
-        let mut any = false;
-        for t in 0..self.threads.len() {
-            if self.threads[t].report.reached_end {
-                continue;
-            }
-            match (self.learned.jumps.get(&t), self.threads[t].doubtful_return) {
-                (None, Some(at)) => {
-                    self.learned.jumps.insert(t, Some(at));
-                    any = true;
-                }
-                (Some(Some(_)), _) => {
-                    self.learned.jumps.insert(t, None);
-                    any = true;
-                }
-                _ => {}
-            }
-        }
-        any
-    }
-
     /// Does an address that belonged to nothing when it was accessed, or to what had been freed, belong to something now?
     fn resolves_more(&self) -> bool {
         let now_known = |&address: &u64| {

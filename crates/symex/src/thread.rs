@@ -327,6 +327,8 @@ pub(crate) struct Thread<'r> {
     /// Where in the path the last call of uninstrumented code seemed to return while there were such handlers: what
     /// is logged of a thread that was cancelled in the call looks the same.
     pub doubtful_return: Option<usize>,
+    /// The first such return behind which the log was contradicted.
+    pub contradicted_return: Option<usize>,
     /// So many calls it has made that name files.
     pub file_calls: usize,
     /// How many calls it has made that open, read or write files.
@@ -465,6 +467,7 @@ impl<'r> Thread<'r> {
             destructors: Vec::new(),
             cleanup_buffers: Vec::new(),
             doubtful_return: None,
+            contradicted_return: None,
             file_calls: 0,
             content_calls: 0,
             private_next: private_memory(index) + 4096,

@@ -682,3 +682,11 @@ pub fn cancelled(thread: Pthread) {
         }
     });
 }
+
+/// The calling thread acts on its cancellation: that ends no wait of it any more.
+pub fn acted_on_cancellation() {
+    let Some(inside) = Inside::enter() else { return };
+    let mut held = Held::take();
+    held.core().slots.get_mut(inside.me).cancelled = false;
+    held.release();
+}

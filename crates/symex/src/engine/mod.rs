@@ -679,6 +679,7 @@ impl<'r> Engine<'r> {
 
     /// Counts a gap.
     pub fn gap(&mut self, t: usize, what: GapKind, detail: String) {
+        self.doubt_return(t, &what);
         if !self.symbolic() {
             return;
         }
