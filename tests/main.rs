@@ -20,6 +20,7 @@ mod frameworks;
 mod gdb;
 mod hangs;
 mod inputs;
+mod interrupted;
 mod late_writes;
 mod long_runs;
 mod names;

@@ -1,8 +1,8 @@
 //! The answer's part about an alternate that leaves the recorded paths.
 
 use super::{Follows, Names, flow_count, reads_behind};
-use crate::replay::across::CrossAlternate;
-use explain::{Across, Flipped, Matching};
+use crate::replay::across::{CrossAlternate, Told};
+use explain::{Across, Flipped, Interrupted, Matching};
 use model::evaluate::Evaluation;
 use model::{Event, EventId, EventTrace, ReadRef, WriteSource};
 use render::Solution;
@@ -52,7 +52,14 @@ pub fn add_across(
     solution.stats.data_flows = flow_count(failing.1) as u64;
     solution.dsp = Some(dsp);
     solution.alternates = vec![alternate];
-    let check = found.check.and_then(|check| failing.0.conditions.get(check.index()));
+    let check = match &found.told {
+        Told::Check(check) => failing.0.conditions.get(check.index()),
+        Told::Failure => None,
+        Told::Interrupted(steps) => {
+            solution.replay_notes.push(undone(&here, steps));
+            None
+        }
+    };
     solution.check = check.map(|condition| Check {
         condition: condition.id.0,
         thread: here.trace.threads[condition.thread.index()].name.clone(),
@@ -74,6 +81,23 @@ fn decided(check: &Check) -> String {
          one in which that went the other way passed",
         file.rsplit('/').next().unwrap_or_default(),
         check.thread
+    )
+}
+
+/// The steps that must not be interrupted, in words.
+fn undone(here: &Names<'_>, steps: &Interrupted) -> String {
+    let [first, second] =
+        [steps.first, steps.second].map(|id| super::location(here.trace.event(id).site()));
+    let file =
+        |location: &Location| location.file.rsplit('/').next().unwrap_or_default().to_owned();
+    format!(
+        "how the run ends is decided by what comes between {}:{} and {}:{} of {}: runs that followed the failing schedule up to \
+         there failed, and one in which nothing came between passed",
+        file(&first),
+        first.line,
+        file(&second),
+        second.line,
+        here.trace.thread_of(steps.second).name
     )
 }
 

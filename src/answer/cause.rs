@@ -1,7 +1,7 @@
 //! The answer's sentence about the cause.
 
 use super::across::Identifiers;
-use crate::replay::across::CrossAlternate;
+use crate::replay::across::{CrossAlternate, Told};
 use encoders::models::tso::Late;
 use explain::{CauseEvent, Explanation, Passing, Pattern, Side};
 use model::EventTrace;
@@ -20,7 +20,10 @@ pub fn add_cause(
 ) {
     let Some(failing) = &explanation.failing else { return };
     // What its thread does behind a check has nothing to do with how that goes.
-    let check = across.and_then(|(found, _)| found.check);
+    let check = across.and_then(|(found, _)| match found.told {
+        Told::Check(check) => Some(check),
+        Told::Failure | Told::Interrupted(_) => None,
+    });
     let at_check = check.and_then(|check| encoders::failing_at_check(trace, check));
     let trace = at_check.as_ref().unwrap_or(trace);
     let side =

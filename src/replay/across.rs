@@ -4,12 +4,13 @@
 mod came_back;
 mod checks;
 mod compared;
+mod interrupted;
 mod plans;
 mod put_off;
 
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
 use compared::{Compared, compared};
-use explain::{Across, Commuting, Flip, Flipped, is_meeting};
+use explain::{Across, Commuting, Flip, Flipped, Interrupted, is_meeting};
 use model::evaluate::Evaluation;
 use model::{ConditionId, EventId, EventKind, EventTrace, FailureKind, Points, Schedule, ThreadId};
 use plans::{Plan, plans, whole};
@@ -96,8 +97,20 @@ pub struct CrossAlternate {
     pub replay: Replay,
     /// What there is to say about that.
     pub note: Option<String>,
-    /// The check of the failing run that went the other way in it, where the failure tells of one.
-    pub check: Option<ConditionId>,
+    /// What of the failing run it is about.
+    pub told: Told,
+}
+
+/// What of the failing run a run that passes tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The failure.
+    Failure,
+    /// A check that went the other way in it, where the failure tells of one.
+    Check(ConditionId),
+    /// Steps of a thread that are not interrupted in it. Runs that followed the failing schedule up to the second of them
+    /// failed.
+    Interrupted(Interrupted),
 }
 
 impl CrossAlternate {
@@ -105,7 +118,7 @@ impl CrossAlternate {
     #[must_use]
     pub fn far(&self) -> Option<String> {
         let Across { distance, .. } = self.across;
-        (distance >= FAR).then(|| {
+        (distance >= FAR && self.told == Told::Failure).then(|| {
             format!(
                 "the run that passes is far from the failing one: {distance} reads and events differ in them, and the \
                  pair shown may be a consequence of another difference"
@@ -190,8 +203,8 @@ struct Passed {
     followed: Option<String>,
     /// The pair that was to be reversed, if one was.
     flip: Option<Flip>,
-    /// The check of the failing run that was to go the other way, if one was.
-    check: Option<ConditionId>,
+    /// What of the failing run it was to tell of.
+    told: Told,
     /// After how many gates behind its schedule it was ended, if it was.
     tail: Option<u64>,
 }
@@ -237,7 +250,7 @@ impl Passed {
         let events = across.failing.len() + across.passing.len();
         let differs = (alone, flows, across.operations, events, across.distance);
         let distance = across.distance.checked_ilog2().unwrap_or(0);
-        let by = (self.check.is_none(), self.flip.is_none());
+        let by = (self.told == Told::Failure, self.flip.is_none());
         let late = matches!(across.flipped, Flipped::Late { .. });
         let round = went_round(across.in_between, failing.events.len());
         let vague = (unexplained, flows == 0, meets, round);
@@ -308,7 +321,7 @@ impl Search<'_> {
         if !hangs {
             switch = self.last_switch()?;
         }
-        self.last_moment(switch)?;
+        let moment = self.last_moment(switch)?;
         let hung = hangs.then_some(schedule.order.as_slice());
         self.passed.sort_by_cached_key(|passed| passed.key(trace, hung));
         self.narrow(&flips)?;
@@ -319,6 +332,9 @@ impl Search<'_> {
         self.passed.sort_by_cached_key(|passed| passed.key(trace, hung));
         for passed in &self.passed {
             tracing::debug!(key = ?passed.key(trace, hung), flipped = ?passed.across.flipped, flip = ?passed.flip, branches = ?passed.across.branches, "passed");
+        }
+        if let Some(found) = self.by_interrupted(moment)? {
+            return Ok(Some(found));
         }
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
@@ -361,7 +377,8 @@ impl Search<'_> {
     /// threads that go first from a place can make the same mistake.
     ///
     /// `switch` is where a run has passed already.
-    fn last_moment(&mut self, switch: Option<usize>) -> Result<(), ReplayError> {
+    /// Gives the last place of which it is known that runs pass, and the first one of which it is known that they fail.
+    fn last_moment(&mut self, switch: Option<usize>) -> Result<(usize, usize), ReplayError> {
         let length = self.failing.schedule.order.len();
         let (mut passes, mut fails) = (switch.unwrap_or(0), length);
         let mut last = None;
@@ -389,7 +406,7 @@ impl Search<'_> {
         if let Some((attempt, text)) = last {
             self.look_at(&Plan::Until(passes), attempt, text);
         }
-        Ok(())
+        Ok((passes, fails))
     }
 
     /// Looks for the last context switch before which the other threads can go on instead, and the
@@ -464,7 +481,7 @@ impl Search<'_> {
         if is_long(gates, self.failing.trace.events.len()) {
             self.put_off.add(Waited { plan: plan.clone(), attempt, text, gates });
         } else {
-            self.keep(plan, &attempt, text, None);
+            self.keep(plan, &attempt, text, Told::Failure);
         }
     }
 
@@ -474,7 +491,7 @@ impl Search<'_> {
             if !self.passed.is_empty() && Instant::now() >= self.end {
                 return;
             }
-            self.keep(&plan, &attempt, text, None);
+            self.keep(&plan, &attempt, text, Told::Failure);
         }
     }
 
@@ -518,8 +535,8 @@ impl Search<'_> {
         Ok(Some((attempt, text)))
     }
 
-    /// Keeps a run that passed, if it can be compared; with a check that it was to have go the other way, if it does.
-    fn keep(&mut self, plan: &Plan, attempt: &Attempt, text: String, check: Option<ConditionId>) {
+    /// Keeps a run that passed, if it can be compared, and differs in what it was to tell of.
+    fn keep(&mut self, plan: &Plan, attempt: &Attempt, text: String, told: Told) {
         let flip = match *plan {
             Plan::Near(flip) | Plan::Prefix(flip) | Plan::Check(flip) => Some(flip),
             Plan::Until(_)
@@ -527,6 +544,7 @@ impl Search<'_> {
             | Plan::Whole(_)
             | Plan::Free
             | Plan::Goes(_)
+            | Plan::Done(_)
             | Plan::Shuffled(_) => None,
         };
         let forced = flip.map(|flip| Order { before: flip.before, after: flip.after });
@@ -536,7 +554,7 @@ impl Search<'_> {
         let shuffled = matches!(plan, Plan::Shuffled(_));
         let followed = !shuffled && (whole || attempt.report.left.is_none());
         let followed = followed.then_some(text);
-        match compared(self.failing, attempt, forced, check) {
+        match compared(self.failing, attempt, forced, &told) {
             Ok(found) => {
                 let across = &found.across;
                 let (flows, distance) = (across.failing_only.len(), across.distance);
@@ -552,7 +570,7 @@ impl Search<'_> {
                     across,
                     followed,
                     flip,
-                    check,
+                    told,
                     tail: attempt.tail.filter(|_| attempt.report.far),
                 });
             }
@@ -583,7 +601,7 @@ impl Search<'_> {
                 return Some(with_inputs(script, inputs).to_string());
             }
             // Their texts are those of what comes before the check.
-            Plan::Check(_) | Plan::Goes(_) => return None,
+            Plan::Check(_) | Plan::Goes(_) | Plan::Done(_) => return None,
             Plan::Free => return Some(with_inputs(Script::default(), inputs).to_string()),
             // A run follows either a text or its priorities.
             Plan::Shuffled(_) => return Some(String::new()),
@@ -701,7 +719,7 @@ impl Search<'_> {
     /// led to the run.
     fn confirm(&self, passed: Passed) -> Result<CrossAlternate, ReplayError> {
         let tail = passed.tail;
-        let Passed { trace, points, inputs, schedule, evaluation, across, followed, check, .. } =
+        let Passed { trace, points, inputs, schedule, evaluation, across, followed, told, .. } =
             passed;
         let observed = script(Claim::Passes, &trace, &points, &inputs, &schedule).ok();
         let mut verdict = None;
@@ -719,7 +737,7 @@ impl Search<'_> {
             }
         }
         let (replay, note, script) = verdict.unwrap_or_default();
-        Ok(CrossAlternate { trace, schedule, evaluation, across, script, replay, note, check })
+        Ok(CrossAlternate { trace, schedule, evaluation, across, script, replay, note, told })
     }
 }
 

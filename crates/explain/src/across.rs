@@ -16,6 +16,7 @@ use crate::conflict::{ConflictOrder, conflict_orders, positions};
 use crate::consequence::{Variation, consequences};
 use crate::dsp::{DataFlow, operations};
 use crate::happens_before::HappensBefore;
+use crate::interrupted::Interrupted;
 use crate::late::{Lateness, is_meeting};
 use model::evaluate::Evaluation;
 use model::{
@@ -124,7 +125,7 @@ pub struct Across {
 /// the run from failing.
 #[must_use]
 pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Option<Across> {
-    compare(failing, passing, forced, None)
+    compare(failing, passing, Begin::Failure(forced))
 }
 
 /// The same of a run that was made to have a check of the failing run go the other way: what the check has read is
@@ -136,23 +137,53 @@ pub fn across_check(
     forced: Option<Order>,
     check: ConditionId,
 ) -> Option<Across> {
-    compare(failing, passing, forced, Some(check))
+    compare(failing, passing, Begin::Check(forced, check))
 }
 
-fn compare(
+/// The same of a run that was made to undo how a thread's steps were interrupted in the failing run: of all that differs, that
+/// is shown. `None` where no pair of them comes the other way round.
+#[must_use]
+pub fn across_interrupted(
     failing: Side<'_>,
     passing: Side<'_>,
-    forced: Option<Order>,
-    check: Option<ConditionId>,
+    steps: &Interrupted,
 ) -> Option<Across> {
+    compare(failing, passing, Begin::Interrupted(steps))
+}
+
+/// Where the search for what differs begins.
+#[derive(Clone, Copy)]
+enum Begin<'s> {
+    /// At the failure; with the pair that was made to come the other way round, if there is one.
+    Failure(Option<Order>),
+    /// At a check, with such a pair.
+    Check(Option<Order>, ConditionId),
+    /// At the accesses of these steps.
+    Interrupted(&'s Interrupted),
+}
+
+fn compare(failing: Side<'_>, passing: Side<'_>, begin: Begin<'_>) -> Option<Across> {
     let view = View::new(failing, passing);
     let mut search = Search::new(&view);
-    match check {
-        Some(check) => search.check(check)?,
-        None => search.failure(),
-    }
+    let lateness =
+        |search: &Search<'_, '_>, forced| Lateness::new(&view).flipped(&search.flows, forced);
+    let flipped = match begin {
+        Begin::Failure(forced) => {
+            search.failure();
+            lateness(&search, forced)?
+        }
+        Begin::Check(forced, check) => {
+            search.check(check)?;
+            lateness(&search, forced)?
+        }
+        Begin::Interrupted(steps) => {
+            search.interrupted(steps);
+            let pairs = steps.pairs(failing.trace).into_iter();
+            let mut pairs = pairs.map(|(before, after)| Order { before, after });
+            Flipped::Reversed(pairs.find(|order| view.reversed(*order))?)
+        }
+    };
     let Search { flows, branches, .. } = search;
-    let flipped = Lateness::new(&view).flipped(&flows, forced)?;
     let mut shown: (BTreeSet<EventId>, BTreeSet<EventId>) = Default::default();
     let (mut failing_only, mut passing_only) = (Vec::new(), Vec::new());
     let follows = view.follows(flows.get(..SHOWN).unwrap_or(&flows), &branches);
@@ -167,7 +198,12 @@ fn compare(
         }
     }
     match flipped {
-        Flipped::Reversed(order) => shown.0.extend([order.before, order.after]),
+        Flipped::Reversed(order) => {
+            shown.0.extend([order.before, order.after]);
+            if let Begin::Interrupted(steps) = begin {
+                shown.0.extend([steps.first, steps.second]);
+            }
+        }
         Flipped::Late { before, after, needs } => {
             shown.0.insert(before);
             shown.0.extend(failing.trace.failure.as_ref().map(|failure| failure.event));

@@ -117,6 +117,16 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
     search.most_promising(pairs)
 }
 
+/// The flips that reverse these pairs, as far as that can be; see [`Flip`].
+pub(crate) fn widened_pairs(
+    trace: &EventTrace,
+    schedule: &Schedule,
+    pairs: &[(EventId, EventId)],
+) -> Vec<Flip> {
+    let search = Search::new(trace, schedule);
+    pairs.iter().filter_map(|(before, after)| search.widened(*before, *after)).collect()
+}
+
 /// How promising a pair is, and how far from the failure.
 type Key = (Rank, (u32, u32));
 

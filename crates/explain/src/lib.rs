@@ -46,6 +46,7 @@ mod flips;
 mod flow;
 mod happens_before;
 mod held;
+mod interrupted;
 mod late;
 mod local;
 mod nearest;
@@ -59,7 +60,7 @@ mod updates;
 mod visible;
 mod widen;
 
-pub use across::{Across, Divergence, Flipped, Side, across, across_check};
+pub use across::{Across, Divergence, Flipped, Side, across, across_check, across_interrupted};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
 pub use apart::apart;
@@ -79,6 +80,7 @@ pub use explanation::{
 };
 pub use flips::{Flip, MOST_FLIPS, flipped_order, flips, serial_order};
 pub use held::orders_of_run;
+pub use interrupted::{Interrupted, interrupted_alone};
 pub use late::is_meeting;
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};

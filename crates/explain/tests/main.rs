@@ -11,6 +11,7 @@ mod ends;
 mod examples;
 mod files;
 mod flips;
+mod interrupted;
 mod late;
 mod locks;
 mod looks;

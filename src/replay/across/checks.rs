@@ -6,11 +6,11 @@
 //! another number of times. So a check is looked for that went a way which it goes in no run that passes, and the orders
 //! that lead to it are tried the other way round.
 
-use super::{CrossAlternate, Failing, Plan, Search};
+use super::{CrossAlternate, Failing, Plan, Search, Told};
 use crate::replay::ReplayError;
 use crate::replay::script::with_inputs;
 use explain::{Explanation, Flip, Options, Side};
-use model::{ConditionId, EventId, EventKind, EventTrace, Schedule, Thread};
+use model::{ConditionId, EventId, EventKind, EventTrace, Schedule, Thread, ThreadId};
 use render::solution::Replay;
 use schedule::{Target, Turn};
 use solver::{Limits, Model, OrderingSession};
@@ -81,7 +81,8 @@ impl Search<'_> {
         until: Instant,
     ) -> Result<Option<CrossAlternate>, ReplayError> {
         let failing = self.failing;
-        let goes = self.text_up_to(&before.goes, check, to_the_end);
+        let own = failing.trace.conditions.get(check.index()).map(|condition| condition.thread);
+        let goes = self.text_up_to(&before.goes, own, to_the_end);
         let attempt = self.attempt_with(&Plan::Goes(check), goes)?;
         if attempt.is_none_or(|(attempt, _)| !super::failed(&attempt)) {
             return Ok(None);
@@ -91,11 +92,11 @@ impl Search<'_> {
             if Instant::now() >= until {
                 break;
             }
-            let (plan, text) = (Plan::Check(*flip), self.text_up_to(order, check, to_the_end));
+            let (plan, text) = (Plan::Check(*flip), self.text_up_to(order, own, to_the_end));
             if let Some((attempt, text)) = self.attempt_with(&plan, text)?
                 && !super::failed(&attempt)
             {
-                self.keep(&plan, &attempt, text, Some(check));
+                self.keep(&plan, &attempt, text, Told::Check(check));
             }
         }
         let mut found = self.passed.split_off(all);
@@ -109,12 +110,16 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// The text of an order of what comes before a check.
-    fn text_up_to(&self, order: &[EventId], check: ConditionId, to_the_end: bool) -> String {
+    /// The text of an order of what comes before some event, and on: all threads at will, or each `to_the_end`, this one last.
+    pub(super) fn text_up_to(
+        &self,
+        order: &[EventId],
+        own: Option<ThreadId>,
+        to_the_end: bool,
+    ) -> String {
         let Failing { trace, points, inputs, .. } = *self.failing;
         let mut script = schedule::passing(trace, points, order).script;
         if to_the_end {
-            let own = trace.conditions.get(check.index()).map(|condition| condition.thread);
             let begun = |thread: &&Thread| {
                 thread.parent.is_some()
                     && thread.events.first().is_some_and(|first| order.contains(first))

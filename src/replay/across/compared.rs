@@ -1,10 +1,10 @@
 //! From a run that passed to what it differs in from the failing schedule.
 
 use super::super::original::executed;
-use super::{Attempt, Failing};
+use super::{Attempt, Failing, Told};
 use explain::{Across, Side};
 use model::evaluate::{Evaluation, Evaluator};
-use model::{ConditionId, EventTrace, Schedule, Site, VarId};
+use model::{EventTrace, Schedule, Site, VarId};
 use solver::Order;
 use std::path::Path;
 use symex::Execution;
@@ -20,13 +20,12 @@ pub(super) struct Compared {
 }
 
 /// Executes a run that passed, finds out in which order it did what it did, and compares it with
-/// the failing schedule: what it was made to reverse (`forced`), and a check that was to go the other way, where there are
-/// such. Else says why that is not possible.
+/// the failing schedule: what it was made to reverse (`forced`), and what it was to tell of. Else says why that is not possible.
 pub(super) fn compared(
     failing: &Failing<'_>,
     attempt: &Attempt,
     forced: Option<Order>,
-    check: Option<ConditionId>,
+    told: &Told,
 ) -> Result<Compared, String> {
     let execution = executed(attempt).ok_or("its trace cannot be executed, or is too long")?;
     let trace = &execution.trace;
@@ -58,10 +57,14 @@ pub(super) fn compared(
     };
     let points = Some(&execution.points);
     let there = Side { trace, schedule: &schedule, evaluation: &evaluation, points };
-    let across = match check {
-        Some(check) => explain::across_check(here, there, forced, check)
+    let across = match told {
+        Told::Check(check) => explain::across_check(here, there, forced, *check)
             .ok_or("the check went the same way, or has read the same")?,
-        None => explain::across(here, there, forced).ok_or("it has no pair in another order")?,
+        Told::Interrupted(steps) => explain::across_interrupted(here, there, steps)
+            .ok_or("none of the steps' accesses come in another order")?,
+        Told::Failure => {
+            explain::across(here, there, forced).ok_or("it has no pair in another order")?
+        }
     };
     Ok(Compared { execution, schedule, evaluation, across })
 }

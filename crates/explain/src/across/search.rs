@@ -3,6 +3,7 @@
 use super::{BRANCHES, Divergence, FLOWS, Flow, SHOWN, View, event_of, feeding};
 use crate::cone::failure_reads;
 use crate::dsp::DataFlow;
+use crate::interrupted::Interrupted;
 use model::{ConditionId, FailureCondition, ReadRef, ThreadId};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -36,6 +37,18 @@ impl<'v, 'a> Search<'v, 'a> {
         self.branches.push(branch);
         self.reads(reads);
         (!self.flows.is_empty()).then_some(())
+    }
+
+    /// Begins at what steps have read that were interrupted, and goes no further: they are what differs.
+    pub(super) fn interrupted(&mut self, steps: &Interrupted) {
+        let trace = self.view.failing.trace;
+        let ids = [steps.second, steps.first].into_iter().chain(steps.between.iter().copied());
+        let reads = ids.flat_map(|event| {
+            let parts = trace.event(event).kind.reads().len();
+            (0..parts).map(move |part| ReadRef { event, part: part as u32 })
+        });
+        let flows = reads.filter_map(|read| self.view.flow(read));
+        self.flows.extend(flows.filter(|flow| self.view.changed(flow)).take(FLOWS));
     }
 
     /// Begins at the values that the failure depends on, when the passing run has them and they do
