@@ -266,10 +266,12 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         return Some(found);
     }
     // Where the recorded paths lead to the failure in any order, what counts is why a thread came that way.
-    if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
-        return Some(found);
-    }
-    if let Some(found) = order::find_end_of_channel(story) {
+    let way = stale::find_wrong_way(story).or_else(|| misdirected::find(story));
+    let (own, way) = match way {
+        Some(found) if order::is_of_channel(story, &found) => (Some(found), None),
+        way => (None, way),
+    };
+    if let Some(found) = way.or_else(|| order::find_end_of_channel(story)).or(own) {
         return Some(found);
     }
     if let Some(found) = same_step::find_on_the_way(story).or_else(|| vouched::find(story)) {

@@ -19,12 +19,7 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
 fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
     let cell = *story.common_cells(before, after).first()?;
     let [a, b] = [before, after].map(|id| story.access(id, cell));
-    let case = match (a.writes, b.writes) {
-        (false, true) if reads_initial(story, before) => "use-before-initialisation",
-        (false, true) => "read-before-write",
-        (true, false) => "read-after-write",
-        _ => "write-before-write",
-    };
+    let case = case_of(story, before, [a.writes, b.writes]);
     let reason = match case {
         "read-after-write" => decision::find(story, before, after)
             .or_else(|| unfinished(story, after, cell))
@@ -36,9 +31,14 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
             .or_else(|| posted::find(story, before, after))
             .or_else(|| glance::find(story, before, after)),
     };
-    if reason.is_some() {
-        return reason;
-    }
+    reason.or_else(|| in_order(story, before, after))
+}
+
+/// The order of the two itself, whatever their threads meant by it.
+fn in_order(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
+    let cell = *story.common_cells(before, after).first()?;
+    let [a, b] = [before, after].map(|id| story.access(id, cell));
+    let case = case_of(story, before, [a.writes, b.writes]);
     // What was read too late is told from the reader's side.
     let lock = sections::open_at(story, before, after).filter(|lock| locks::is_own(story, *lock));
     let mut held = None;
@@ -73,6 +73,15 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
     };
     let events = if a.writes && !b.writes { [after, before] } else { [before, after] };
     Some(Found { case: Some(case), lock: held, ..Found::new(Pattern::Order, sentence, &events) })
+}
+
+fn case_of(story: &Story<'_>, before: EventId, writes: [bool; 2]) -> &'static str {
+    match writes {
+        [false, true] if reads_initial(story, before) => "use-before-initialisation",
+        [false, true] => "read-before-write",
+        [true, false] => "read-after-write",
+        _ => "write-before-write",
+    }
 }
 
 /// The order of two steps of a channel of Rust's library, which is about what the program sent and received, and not about
@@ -134,12 +143,17 @@ pub(super) fn find_end_of_channel(story: &Story<'_>) -> Option<Found> {
 /// The order of two steps of a channel, where all that was found is what the channel keeps for these, and one of them ends it.
 pub(super) fn find_of_channel(story: &Story<'_>, pair: Pair, found: &Found) -> Option<Found> {
     let Pair::Reversed(order) = pair else { return None };
-    let step = |id: &CauseEvent| story.look_up(*id).1.and_then(model::Event::channel_step);
     let ends = [order.before, order.after].map(|id| story.event(id).channel_step());
     let fits = found.pattern == Pattern::Atomicity
-        && found.events.iter().all(|id| step(id).is_some())
+        && is_of_channel(story, found)
         && ends.contains(&Some(ChannelStep::Drop));
-    fits.then(|| reversed(story, order.before, order.after)).flatten()
+    fits.then(|| in_order(story, order.before, order.after)).flatten()
+}
+
+/// Is all that was found what a channel keeps for itself?
+pub(super) fn is_of_channel(story: &Story<'_>, found: &Found) -> bool {
+    let step = |id: &CauseEvent| story.look_up(*id).1.and_then(model::Event::channel_step);
+    found.events.iter().all(|id| step(id).is_some())
 }
 
 /// Is this the first write that the cell sees?
