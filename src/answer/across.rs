@@ -4,7 +4,7 @@ use super::{Follows, Names, flow_count, reads_behind};
 use crate::replay::across::{CrossAlternate, Told};
 use explain::{Across, Flipped, Interrupted, Matching};
 use model::evaluate::Evaluation;
-use model::{Event, EventId, EventTrace, ReadRef, WriteSource};
+use model::{Event, EventId, EventTrace, ReadRef, Site, WriteSource};
 use render::Solution;
 use render::solution::{
     Alternate, Check, DataFlow, DataFlows, Dsp, EventValue, Location, ValuePair,
@@ -87,7 +87,7 @@ fn decided(check: &Check) -> String {
 /// The steps that must not be interrupted, in words.
 fn undone(here: &Names<'_>, steps: &Interrupted) -> String {
     let [first, second] =
-        [steps.first, steps.second].map(|id| super::location(here.trace.event(id).site()));
+        apart(here.trace.event(steps.first), here.trace.event(steps.second)).map(super::location);
     let file =
         |location: &Location| location.file.rsplit('/').next().unwrap_or_default().to_owned();
     format!(
@@ -99,6 +99,14 @@ fn undone(here: &Names<'_>, steps: &Interrupted) -> String {
         second.line,
         here.trace.thread_of(steps.second).name
     )
+}
+
+/// The places of two events of a thread, as deep in its calls as it takes to tell them apart.
+fn apart<'t>(one: &'t Event, other: &'t Event) -> [&'t Site; 2] {
+    let calls = one.stack.iter().rev().zip(other.stack.iter().rev());
+    let mut calls = calls.filter(|(a, b)| !a.is_in_library() && !b.is_in_library());
+    let differ = calls.find(|(a, b)| a.line != b.line || a.file != b.file);
+    differ.map_or([one.site(), other.site()], |(a, b)| [a, b])
 }
 
 /// What the events that both runs have read or write in the other run, where that differs.

@@ -544,7 +544,7 @@ impl Search<'_> {
             | Plan::Whole(_)
             | Plan::Free
             | Plan::Goes(_)
-            | Plan::Done(_)
+            | Plan::UpTo(_)
             | Plan::Shuffled(_) => None,
         };
         let forced = flip.map(|flip| Order { before: flip.before, after: flip.after });
@@ -601,7 +601,7 @@ impl Search<'_> {
                 return Some(with_inputs(script, inputs).to_string());
             }
             // Their texts are those of what comes before the check.
-            Plan::Check(_) | Plan::Goes(_) | Plan::Done(_) => return None,
+            Plan::Check(_) | Plan::Goes(_) | Plan::UpTo(_) => return None,
             Plan::Free => return Some(with_inputs(Script::default(), inputs).to_string()),
             // A run follows either a text or its priorities.
             Plan::Shuffled(_) => return Some(String::new()),

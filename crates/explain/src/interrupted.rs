@@ -1,13 +1,15 @@
-//! Steps of a thread that another thread's accesses part in the failing run, and in no run that passes.
+//! Steps of a thread that another thread's accesses part in the failing run.
 //!
 //! Where runs that pass go another way from their beginning, no event of the one is to be compared with one of the other. What
 //! can be compared are patterns at places of the program: two accesses of a thread to one variable, and another thread's between
-//! them, of a kind that no order of whole steps has. One that the failing run alone has may be what went wrong in it. Whether it
-//! is only runs tell: some that follow the failing schedule until it is there, and some in which it is undone.
+//! them, of a kind that no order of whole steps has. One that the failing run alone has may be what went wrong in it, and so may
+//! one that comes where the failure could be avoided last. Whether it is only runs tell: some that follow the failing schedule
+//! until it is there, and some in which it is undone.
 
 use crate::flips::Flip;
 use model::{CellId, Event, EventId, EventTrace, Schedule, Site};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 
 /// Two accesses of one thread to a variable, one after the other, with others' between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,51 +32,59 @@ const BETWEEN: usize = 16;
 /// What is accessed how, by places of the program: the first access, one between, the second one.
 type Pattern<'t> = [(&'t Site, bool, bool); 3];
 
-/// The steps that are interrupted in the failing run by a pattern which none of the runs that pass has: those that reach
-/// over `moment`, a place of the schedule behind which nothing avoids the failure any more, first, then those whose pattern
-/// comes seldom, the latest first. Of each pattern one.
+/// Of the steps that are interrupted at a moment so many are given, those that take least.
+const AT_MOMENT: usize = 8;
+
+/// The steps that are interrupted in the failing run and may have decided. First those by a pattern which none of the runs
+/// that pass has, of each pattern the first one that reaches over one of these moments, or the last one: places of the schedule
+/// up to which a run can follow it and pass. Patterns that come seldom come first. Then, whatever their patterns, those that
+/// reach over a moment, those that look first, and the shortest first: what does no harm in one round may do so in another.
 #[must_use]
-pub fn interrupted_alone(
+pub fn interrupted_steps(
     failing: (&EventTrace, &Schedule),
     passing: &[(&EventTrace, &Schedule)],
-    moment: Option<usize>,
+    moments: &[usize],
 ) -> Vec<Interrupted> {
     let mut known: FxHashSet<Pattern<'_>> = FxHashSet::default();
     for (trace, schedule) in passing {
         known.extend(interrupted(trace, schedule).into_iter().map(|(pattern, ..)| pattern));
     }
-    let mut found: FxHashMap<Pattern<'_>, (usize, Place, Interrupted)> = FxHashMap::default();
-    for (pattern, [from, to], steps) in interrupted(failing.0, failing.1) {
-        if known.contains(&pattern) {
-            continue;
-        }
-        let apart = moment.map_or(0, |at| {
-            if (from..=to).contains(&at) { 0 } else { at.abs_diff(to).min(at.abs_diff(from)) }
-        });
-        let place = Place { apart, before_end: failing.1.order.len() - to };
-        match found.get_mut(&pattern) {
-            None => {
-                found.insert(pattern, (1, place, steps));
-            }
-            Some((count, best, known)) => {
-                *count += 1;
-                if place < *best {
-                    (*best, *known) = (place, steps);
-                }
-            }
+    let all = interrupted(failing.0, failing.1);
+    let reaches = |[from, to]: [usize; 2], at: usize| (from..=to).contains(&at);
+    let mut alone: FxHashMap<Pattern<'_>, Alone<'_>> = FxHashMap::default();
+    for (pattern, places, steps) in all.iter().filter(|(pattern, ..)| !known.contains(pattern)) {
+        let apart = !moments.iter().any(|at| reaches(*places, *at));
+        let place = (apart, Reverse(places[1]));
+        let alone = alone.entry(*pattern).or_insert(Alone { count: 0, place, steps });
+        alone.count += 1;
+        if place < alone.place {
+            (alone.place, alone.steps) = (place, steps);
         }
     }
-    let mut found: Vec<_> = found.into_values().collect();
-    found.sort_by_key(|(count, place, steps)| (place.apart > 0, *count, *place, steps.first));
-    found.into_iter().map(|(.., steps)| steps).collect()
+    let mut alone: Vec<Alone<'_>> = alone.into_values().collect();
+    alone.sort_by_key(|it| (it.place.0, it.count, it.place, it.steps.first));
+    let mut found: Vec<Interrupted> = alone.into_iter().map(|it| it.steps.clone()).collect();
+    for at in moments {
+        let mut there: Vec<_> = all.iter().filter(|(_, places, _)| reaches(*places, *at)).collect();
+        // What was looked at first may have been gone by.
+        there.sort_by_key(|(pattern, [from, to], steps)| {
+            let [(_, _, writes), ..] = pattern;
+            (*writes, to - from, steps.first)
+        });
+        let there = there.into_iter().map(|(.., steps)| steps);
+        let there: Vec<_> = there.filter(|steps| !found.contains(steps)).take(AT_MOMENT).collect();
+        found.extend(there.into_iter().cloned());
+    }
+    found
 }
 
-/// Where in the failing schedule something is; the least comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    /// How far it is from the moment that is looked at.
-    apart: usize,
-    before_end: usize,
+/// What a pattern is that the failing run alone has.
+struct Alone<'s> {
+    /// How often it comes.
+    count: usize,
+    /// Of those that are kept: do they not reach over a moment, and where do they end? The least are kept.
+    place: (bool, Reverse<usize>),
+    steps: &'s Interrupted,
 }
 
 impl Interrupted {

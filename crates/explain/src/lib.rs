@@ -80,7 +80,7 @@ pub use explanation::{
 };
 pub use flips::{Flip, MOST_FLIPS, flipped_order, flips, serial_order};
 pub use held::orders_of_run;
-pub use interrupted::{Interrupted, interrupted_alone};
+pub use interrupted::{Interrupted, interrupted_steps};
 pub use late::is_meeting;
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};

@@ -2,7 +2,7 @@
 
 use crate::support::runs::Run;
 use encoders::dsl::{Parsed, parse};
-use explain::{Across, Flip, Flipped, Interrupted, across_interrupted, interrupted_alone};
+use explain::{Across, Flip, Flipped, Interrupted, across_interrupted, interrupted_steps};
 use solver::Order;
 
 /// One thread looks whether a task was begun, and cancels it in a second section; the other one begins it. Both add to a sum.
@@ -83,16 +83,16 @@ fn passing() -> Run {
     Run::passing(CANCELLED_FIRST, [1, 2])
 }
 
-fn alone(moment: Option<usize>) -> Vec<Interrupted> {
+fn all_found(moments: &[usize]) -> Vec<Interrupted> {
     let (failing, passing) = (failing(), passing());
     let known = [(&passing.parsed.trace, &passing.schedule)];
-    interrupted_alone((&failing.parsed.trace, &failing.schedule), &known, moment)
+    interrupted_steps((&failing.parsed.trace, &failing.schedule), &known, moments)
 }
 
 #[test]
 fn the_steps_that_only_the_failing_run_has_interrupted_are_found_with_what_undoes_them() {
     let failing = failing();
-    let found = alone(None);
+    let found = all_found(&[]);
     let [steps] = &found[..] else { panic!("one, not {found:?}") };
     let event = |label: &str| failing.event(label);
     assert_eq!((steps.first, steps.second), (event("look"), event("cancel")));
@@ -102,21 +102,24 @@ fn the_steps_that_only_the_failing_run_has_interrupted_are_found_with_what_undoe
     let flips = steps.flips(&failing.parsed.trace, &failing.schedule);
     let flip = |before: &str, after: &str| Flip { before: event(before), after: event(after) };
     assert_eq!(flips, [flip("take-b", "give-a"), flip("take-a", "give-b")]);
-    // The same wherever it is too late.
-    assert_eq!(alone(Some(6)), found);
+    // Once, wherever it is too late.
+    assert_eq!(all_found(&[6]), found);
 }
 
 #[test]
 fn what_a_run_that_passes_has_interrupted_too_is_left_out() {
     let failing = failing();
     let trace = (&failing.parsed.trace, &failing.schedule);
-    assert_eq!(interrupted_alone(trace, &[trace], None), []);
+    assert_eq!(interrupted_steps(trace, &[trace], &[]), []);
+    // But for those that come where the failure could be avoided last.
+    assert_eq!(interrupted_steps(trace, &[trace], &[9]), all_found(&[]));
+    assert_eq!(interrupted_steps(trace, &[trace], &[22]), []);
 }
 
 #[test]
 fn of_a_run_that_undoes_them_the_steps_are_told() {
     let (failing, passing) = (failing(), passing());
-    let [steps] = &alone(None)[..] else { panic!("one") };
+    let [steps] = &all_found(&[])[..] else { panic!("one") };
     let Across { flipped, failing: shown, .. } =
         across_interrupted(failing.side(), passing.side(), steps).expect("a difference");
     // The task does not begin there: what asks for it comes behind.

@@ -7,16 +7,16 @@
 //! as far with the steps in one piece has to pass. Both go on at will, and again with each thread to its end.
 
 use super::{CrossAlternate, FAR, Plan, Search, Told};
-use crate::replay::ReplayError;
+use crate::replay::{Attempt, ReplayError};
 use explain::{Flip, Interrupted};
 use model::{EventId, EventTrace, Schedule};
 use render::solution::Replay;
 use std::time::{Duration, Instant};
 
-/// So many patterns are put to the test.
-const PATTERNS: usize = 12;
-/// The last moment is looked for no longer than this.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// So many interrupted steps are put to the test.
+const STEPS: usize = 24;
+/// The last moments are looked for no longer than this.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 impl Search<'_> {
     /// The confirmed run of which it can be said; `bounds` are places of the failing schedule up to which a run passes, and
@@ -30,71 +30,48 @@ impl Search<'_> {
             return Ok(None);
         }
         let failing = self.failing;
-        let moment = self.moment(bounds)?;
+        // The threads that go first may make the same mistake, and where all go on at will they may, too.
+        let until = self.end.min(Instant::now() + PATIENCE);
+        let first =
+            self.moment(bounds, until, |search, place| search.attempt(&Plan::Until(place)))?;
+        let length = failing.schedule.order.len();
+        let at_will = self.moment((0, length), until, |search, place| {
+            let order = &failing.schedule.order[..place];
+            let text = search.text_up_to(order, None, false);
+            search.attempt_with(&Plan::UpTo(place), text)
+        })?;
+        let moments = [at_will, first];
         let passing: Vec<(&EventTrace, &Schedule)> =
             self.passed.iter().map(|passed| (&passed.trace, &passed.schedule)).collect();
         let found =
-            explain::interrupted_alone((failing.trace, failing.schedule), &passing, Some(moment));
-        tracing::debug!(
-            moment,
-            patterns = found.len(),
-            "steps that only the failing run has interrupted"
-        );
-        for steps in found.into_iter().take(PATTERNS) {
+            explain::interrupted_steps((failing.trace, failing.schedule), &passing, &moments);
+        tracing::debug!(?moments, steps = found.len(), "interrupted steps");
+        let all = self.passed.len();
+        let mut likely = Vec::new();
+        for steps in found.into_iter().take(STEPS) {
             if Instant::now() >= self.end {
                 break;
             }
-            if let Some(found) = self.undone(&steps)? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The place of the failing schedule behind which nothing avoids the failure any more, as far as the time goes.
-    fn moment(&mut self, (mut passes, mut fails): (usize, usize)) -> Result<usize, ReplayError> {
-        let until = self.end.min(Instant::now() + PATIENCE);
-        while fails - passes > 1 && Instant::now() < until {
-            let middle = passes.midpoint(fails);
-            match self.attempt(&Plan::Until(middle))? {
-                Some((attempt, _)) if !super::failed(&attempt) => passes = middle,
-                _ => fails = middle,
-            }
-        }
-        Ok(passes)
-    }
-
-    /// The confirmed run in which these steps are not interrupted, where they decide.
-    fn undone(&mut self, steps: &Interrupted) -> Result<Option<CrossAlternate>, ReplayError> {
-        let failing = self.failing;
-        let (trace, schedule) = (failing.trace, failing.schedule);
-        let own = trace.event(steps.second).thread;
-        let Some(done) = schedule.order.iter().position(|id| *id == steps.second) else {
-            return Ok(None);
-        };
-        let interrupted = &schedule.order[..=done];
-        let fails = |search: &mut Self, to_the_end| -> Result<bool, ReplayError> {
-            let text = search.text_up_to(interrupted, Some(own), to_the_end);
-            let attempt = search.attempt_with(&Plan::Done(steps.second), text)?;
-            Ok(attempt.is_some_and(|(attempt, _)| super::failed(&attempt)))
-        };
-        let all = self.passed.len();
-        for to_the_end in [false, true] {
-            if !fails(self, to_the_end)? {
-                return Ok(None);
-            }
-            for flip in steps.flips(trace, schedule) {
-                let order = undone_up_to(trace, schedule, flip, steps.second);
-                let (plan, text) =
-                    (Plan::Check(flip), self.text_up_to(&order, Some(own), to_the_end));
-                if let Some((attempt, text)) = self.attempt_with(&plan, text)?
-                    && !super::failed(&attempt)
-                {
-                    self.keep(&plan, &attempt, text, Told::Interrupted(steps.clone()));
+            let is_undone = self.undo(&steps)?;
+            let passed = self.passed.split_off(all);
+            match is_undone {
+                Undone::Always => {
+                    if let Some(found) = self.first_confirmed(passed)? {
+                        return Ok(Some(found));
+                    }
                 }
+                Undone::Once => likely.extend(passed),
+                Undone::Never => {}
             }
         }
-        for passed in self.passed.split_off(all) {
+        self.first_confirmed(likely)
+    }
+
+    fn first_confirmed(
+        &mut self,
+        passed: Vec<super::Passed>,
+    ) -> Result<Option<CrossAlternate>, ReplayError> {
+        for passed in passed {
             let alternate = self.confirm(passed)?;
             if alternate.replay == Replay::Confirmed {
                 return Ok(Some(alternate));
@@ -102,6 +79,76 @@ impl Search<'_> {
         }
         Ok(None)
     }
+
+    /// The last place of the failing schedule up to which a run can follow it, and then `goes_on` and passes, as far as the
+    /// time goes: taking it that runs pass before one place and fail behind it.
+    fn moment(
+        &mut self,
+        (mut passes, mut fails): (usize, usize),
+        until: Instant,
+        goes_on: impl Fn(&mut Self, usize) -> Result<Option<(Attempt, String)>, ReplayError>,
+    ) -> Result<usize, ReplayError> {
+        while fails - passes > 1 && Instant::now() < until {
+            let middle = passes.midpoint(fails);
+            match goes_on(self, middle)? {
+                Some((attempt, _)) if !super::failed(&attempt) => passes = middle,
+                _ => fails = middle,
+            }
+        }
+        Ok(passes)
+    }
+
+    /// Puts steps to the test, and keeps the runs that pass where they decide.
+    fn undo(&mut self, steps: &Interrupted) -> Result<Undone, ReplayError> {
+        let failing = self.failing;
+        let (trace, schedule) = (failing.trace, failing.schedule);
+        let own = trace.event(steps.second).thread;
+        let Some(done) = schedule.order.iter().position(|id| *id == steps.second) else {
+            return Ok(Undone::Never);
+        };
+        for to_the_end in [false, true] {
+            let text = self.text_up_to(&schedule.order[..=done], Some(own), to_the_end);
+            let attempt = self.attempt_with(&Plan::UpTo(done + 1), text)?;
+            if attempt.is_none_or(|(attempt, _)| !super::failed(&attempt)) {
+                return Ok(Undone::Never);
+            }
+        }
+        let mut undone = Undone::Never;
+        for flip in steps.flips(trace, schedule) {
+            let order = undone_up_to(trace, schedule, flip, steps.second);
+            let known = self.passed.len();
+            let mut always = true;
+            for to_the_end in [false, true] {
+                let (plan, text) =
+                    (Plan::Check(flip), self.text_up_to(&order, Some(own), to_the_end));
+                match self.attempt_with(&plan, text)? {
+                    Some((attempt, text)) if !super::failed(&attempt) => {
+                        self.keep(&plan, &attempt, text, Told::Interrupted(steps.clone()));
+                    }
+                    _ => always = false,
+                }
+            }
+            undone = match undone {
+                Undone::Never if self.passed.len() > known => Undone::Once,
+                undone => undone,
+            };
+            if always && self.passed.len() > known {
+                return Ok(Undone::Always);
+            }
+        }
+        Ok(undone)
+    }
+}
+
+/// What came of runs without an interruption.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Undone {
+    /// One order of the steps passes however the threads go on.
+    Always,
+    /// One passes.
+    Once,
+    /// None does, or the failing run did not fail by them.
+    Never,
 }
 
 /// The failing schedule with the pair the other way round, up to where both of it, and the steps' last, are done.

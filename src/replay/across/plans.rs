@@ -1,7 +1,7 @@
 //! How runs along other paths are looked for: which ones there are, and which come first.
 
 use explain::Flip;
-use model::{ConditionId, EventId, Thread};
+use model::{ConditionId, Thread};
 use schedule::{Script, Target as Place, Turn};
 
 /// Pairs that are tried before runs of one thread after the other.
@@ -23,8 +23,8 @@ pub(super) enum Plan {
     Check(Flip),
     /// The failing schedule up to a check, and on as the scheduler likes.
     Goes(ConditionId),
-    /// The failing schedule up to this event and with it, and on as the scheduler likes.
-    Done(EventId),
+    /// So many events of the failing schedule, and on as the scheduler likes.
+    UpTo(usize),
     /// The failing schedule up to the event at this place of it; then all other threads that have
     /// begun go on to their ends before the event's own.
     Until(usize),
@@ -117,6 +117,7 @@ pub(super) fn whole(threads: &[Thread], order: &[usize]) -> Script {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::EventId;
 
     #[test]
     fn the_first_pairs_come_before_whole_other_orders() {

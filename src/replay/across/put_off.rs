@@ -54,7 +54,7 @@ impl PutOff {
 fn rank(plan: &Plan) -> (u8, Reverse<usize>) {
     match *plan {
         Plan::Until(place) => (0, Reverse(place)),
-        Plan::Near(_) | Plan::Prefix(_) | Plan::Check(_) | Plan::Goes(_) | Plan::Done(_) => {
+        Plan::Near(_) | Plan::Prefix(_) | Plan::Check(_) | Plan::Goes(_) | Plan::UpTo(_) => {
             (1, Reverse(0))
         }
         Plan::Serial { .. } | Plan::Whole(_) | Plan::Free | Plan::Shuffled(_) => (2, Reverse(0)),
