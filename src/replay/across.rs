@@ -172,6 +172,7 @@ fn search_by<'a>(
         target,
         settings,
         end,
+        deadline,
         attempts: 0,
         steps: 0,
         not_compared: 0,
@@ -263,6 +264,8 @@ struct Search<'a> {
     target: &'a Target,
     settings: &'a Settings,
     end: Instant,
+    /// When the user's time is up, if it is limited.
+    deadline: Option<Instant>,
     attempts: usize,
     /// The most gates that a run passed in which no thread was waited for in vain.
     steps: u64,

@@ -33,9 +33,9 @@ use std::sync::Arc;
 /// thread that is walked before it, and where what uninstrumented code wrote has to be guessed; a
 /// third one never finds anything new in consistent logs.
 const MOST_SURVEYS: usize = 3;
-/// How often the surveys begin anew, since threads were cancelled in calls (`Learned::jumps`): once it is tried, and where that
-/// leads nowhere, once more without.
-const MOST_TAKEN_BACK: usize = 2;
+/// How often the surveys begin anew, since threads were cancelled in calls (`Learned::jumps`): of each it is tried, and where that
+/// leads nowhere, taken back; what one thread does may show only behind another's.
+const MOST_TAKEN_BACK: usize = 4;
 
 /// Executes a recording.
 ///

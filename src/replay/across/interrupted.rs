@@ -2,9 +2,9 @@
 //!
 //! What a check at the end of a program finds may have gone wrong at any time, and a run that passes then goes another way
 //! from its beginning: the pair in which the two differ first says nothing of the failure. What is known is when it was too
-//! late, and which patterns of accesses only the failing run has ([`explain::interrupted_alone`]). Each is put to the test: a
-//! run that follows the failing schedule until the steps are done, and no further, has to fail, and one that follows it just
-//! as far with the steps in one piece has to pass. Both go on at will, and again with each thread to its end.
+//! late, and which steps of a thread others came between, here alone or just then ([`explain::interrupted_steps`]). Each is put
+//! to the test: runs that follow the failing schedule until the steps are done, and no further, have to fail, and one that
+//! follows it just as far with the steps in one piece has to pass. They go on at will, and again with each thread to its end.
 
 use super::{CrossAlternate, FAR, Plan, Search, Told};
 use crate::replay::{Attempt, ReplayError};
@@ -15,20 +15,28 @@ use std::time::{Duration, Instant};
 
 /// So many interrupted steps are put to the test.
 const STEPS: usize = 24;
+/// There is so much time for all of it, also where the search for runs that pass took all of its own.
+const TIME: Duration = Duration::from_secs(10);
+/// With so many differences between the failing run and the nearest one that passes the first of them may say nothing.
+const APART: usize = 250;
 /// The last moments are looked for no longer than this.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 impl Search<'_> {
     /// The confirmed run of which it can be said; `bounds` are places of the failing schedule up to which a run passes, and
-    /// fails. `None` where a run that passes is near, or no pattern decides.
+    /// fails. `None` where a run that passes is near, or no steps decide.
     pub(super) fn by_interrupted(
         &mut self,
         bounds: (usize, usize),
     ) -> Result<Option<CrossAlternate>, ReplayError> {
-        let is_far = |it: &super::Passed| it.across.distance >= FAR && it.told == Told::Failure;
-        if !self.passed.first().is_some_and(is_far) || self.hangs() {
+        let told = |it: &super::Passed| (it.told == Told::Failure).then_some(it.across.distance);
+        let apart = self.passed.first().and_then(told).unwrap_or(0);
+        if apart < APART || self.hangs() {
             return Ok(None);
         }
+        // Where runs are long, the search for those that pass has taken all of its time.
+        let more = Instant::now() + TIME;
+        self.end = self.end.max(self.deadline.map_or(more, |deadline| deadline.min(more)));
         let failing = self.failing;
         // The threads that go first may make the same mistake, and where all go on at will they may, too.
         let until = self.end.min(Instant::now() + PATIENCE);
@@ -47,37 +55,26 @@ impl Search<'_> {
             explain::interrupted_steps((failing.trace, failing.schedule), &passing, &moments);
         tracing::debug!(?moments, steps = found.len(), "interrupted steps");
         let all = self.passed.len();
-        let mut likely = Vec::new();
+        let mut likely = None;
         for steps in found.into_iter().take(STEPS) {
             if Instant::now() >= self.end {
                 break;
             }
-            let is_undone = self.undo(&steps)?;
-            let passed = self.passed.split_off(all);
-            match is_undone {
-                Undone::Always => {
-                    if let Some(found) = self.first_confirmed(passed)? {
-                        return Ok(Some(found));
-                    }
+            // Of those that pass only once the first is enough; what a nearer run differs in may tell as much.
+            let once = apart >= FAR && likely.is_none();
+            let always = self.undo(&steps, once)?;
+            let Some(passed) = self.passed.split_off(all).pop() else { continue };
+            if always {
+                let alternate = self.confirm(passed)?;
+                if alternate.replay == Replay::Confirmed {
+                    return Ok(Some(alternate));
                 }
-                Undone::Once => likely.extend(passed),
-                Undone::Never => {}
+            } else {
+                likely = Some(passed);
             }
         }
-        self.first_confirmed(likely)
-    }
-
-    fn first_confirmed(
-        &mut self,
-        passed: Vec<super::Passed>,
-    ) -> Result<Option<CrossAlternate>, ReplayError> {
-        for passed in passed {
-            let alternate = self.confirm(passed)?;
-            if alternate.replay == Replay::Confirmed {
-                return Ok(Some(alternate));
-            }
-        }
-        Ok(None)
+        let likely = likely.map(|passed| self.confirm(passed)).transpose()?;
+        Ok(likely.filter(|alternate| alternate.replay == Replay::Confirmed))
     }
 
     /// The last place of the failing schedule up to which a run can follow it, and then `goes_on` and passes, as far as the
@@ -98,57 +95,51 @@ impl Search<'_> {
         Ok(passes)
     }
 
-    /// Puts steps to the test, and keeps the runs that pass where they decide.
-    fn undo(&mut self, steps: &Interrupted) -> Result<Undone, ReplayError> {
+    /// Puts steps to the test, and keeps a run that passes where they decide: one of an order that passes however the threads go
+    /// on, which it says, or else, if `once` is enough, one that passes. To walk such a run takes longer than to make it.
+    fn undo(&mut self, steps: &Interrupted, once: bool) -> Result<bool, ReplayError> {
         let failing = self.failing;
         let (trace, schedule) = (failing.trace, failing.schedule);
         let own = trace.event(steps.second).thread;
         let Some(done) = schedule.order.iter().position(|id| *id == steps.second) else {
-            return Ok(Undone::Never);
+            return Ok(false);
         };
         for to_the_end in [false, true] {
             let text = self.text_up_to(&schedule.order[..=done], Some(own), to_the_end);
             let attempt = self.attempt_with(&Plan::UpTo(done + 1), text)?;
             if attempt.is_none_or(|(attempt, _)| !super::failed(&attempt)) {
-                return Ok(Undone::Never);
+                return Ok(false);
             }
         }
-        let mut undone = Undone::Never;
+        let known = self.passed.len();
+        let mut alone = Vec::new();
         for flip in steps.flips(trace, schedule) {
             let order = undone_up_to(trace, schedule, flip, steps.second);
-            let known = self.passed.len();
-            let mut always = true;
+            let plan = Plan::Check(flip);
+            let mut passed = Vec::new();
             for to_the_end in [false, true] {
-                let (plan, text) =
-                    (Plan::Check(flip), self.text_up_to(&order, Some(own), to_the_end));
-                match self.attempt_with(&plan, text)? {
-                    Some((attempt, text)) if !super::failed(&attempt) => {
-                        self.keep(&plan, &attempt, text, Told::Interrupted(steps.clone()));
-                    }
-                    _ => always = false,
+                let text = self.text_up_to(&order, Some(own), to_the_end);
+                let attempt = self.attempt_with(&plan, text)?;
+                passed.extend(attempt.filter(|(attempt, _)| !super::failed(attempt)));
+            }
+            if passed.len() < 2 {
+                alone.extend(passed.pop().map(|run| (plan, run)));
+                continue;
+            }
+            for (attempt, text) in passed {
+                self.keep(&plan, &attempt, text, Told::Interrupted(steps.clone()));
+                if self.passed.len() > known {
+                    return Ok(true);
                 }
             }
-            undone = match undone {
-                Undone::Never if self.passed.len() > known => Undone::Once,
-                undone => undone,
-            };
-            if always && self.passed.len() > known {
-                return Ok(Undone::Always);
+        }
+        for (plan, (attempt, text)) in alone.into_iter().filter(|_| once) {
+            if self.passed.len() == known {
+                self.keep(&plan, &attempt, text, Told::Interrupted(steps.clone()));
             }
         }
-        Ok(undone)
+        Ok(false)
     }
-}
-
-/// What came of runs without an interruption.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Undone {
-    /// One order of the steps passes however the threads go on.
-    Always,
-    /// One passes.
-    Once,
-    /// None does, or the failing run did not fail by them.
-    Never,
 }
 
 /// The failing schedule with the pair the other way round, up to where both of it, and the steps' last, are done.
