@@ -4,20 +4,18 @@ use crate::workspace::{Outcome, Workspace};
 use render::Solution;
 use render::solution::{Replay, Verdict};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const SUCCESS: i32 = 0;
 
-/// The answer of `solve`, checked: both schedules are confirmed, and the cause is about these marks of the source.
-fn explained(program: &str, marks: [&str; 3]) -> (Solution, Outcome) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
-    let text = fs::read_to_string(&source).expect("the source");
-    let line_of = |mark: &str| {
-        let found = text.lines().position(|line| line.contains(&format!("/* {mark} */")));
-        found.expect("a line with this mark") as u32 + 1
-    };
+fn source(program: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program)
+}
+
+/// The answer of `solve`, with both schedules confirmed.
+fn explained(program: &str) -> (Solution, Outcome) {
     let workspace = Workspace::new(&format!("interrupted-{program}"));
-    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    fs::copy(source(program), workspace.path("program.c")).expect("a copy of the source");
     let compile = ["cc", "-g", "-O1", "-pthread", "program.c", "-o", "program"];
     workspace.symbiosis(compile).expect_code(SUCCESS);
     let record =
@@ -29,16 +27,21 @@ fn explained(program: &str, marks: [&str; 3]) -> (Solution, Outcome) {
     assert_eq!(solution.verdict, Verdict::FailingSchedule, "{:?}", solution.reason);
     assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
     assert_eq!(solution.alternates.first().map(|it| it.replay), Some(Replay::Confirmed));
-    let cause = solution.cause.as_ref().expect("a cause");
-    let line = |id: &String| solution.event(id).expect("a known event").location.line;
-    let lines: Vec<u32> = cause.events.iter().map(line).collect();
-    assert_eq!(lines, marks.map(line_of), "{}", cause.sentence);
     (solution, answer)
 }
 
 #[test]
 fn of_hundreds_of_tasks_the_one_is_told_that_was_begun_between_the_look_and_its_cancellation() {
-    let (solution, answer) = explained("late_cancel.c", ["begins", "looks", "cancels"]);
+    let (solution, answer) = explained("late_cancel.c");
+    let text = fs::read_to_string(source("late_cancel.c")).expect("the source");
+    let line_of = |mark: &str| {
+        let found = text.lines().position(|line| line.contains(&format!("/* {mark} */")));
+        found.expect("a line with this mark") as u32 + 1
+    };
+    let cause = solution.cause.as_ref().expect("a cause");
+    let line = |id: &String| solution.event(id).expect("a known event").location.line;
+    let lines: Vec<u32> = cause.events.iter().map(line).collect();
+    assert_eq!(lines, ["begins", "looks", "cancels"].map(line_of), "{}", cause.sentence);
     let decides =
         |note: &String| note.contains("how the run ends is decided by what comes between");
     assert!(solution.replay_notes.iter().any(decides), "{:?}", solution.replay_notes);
@@ -48,5 +51,8 @@ fn of_hundreds_of_tasks_the_one_is_told_that_was_begun_between_the_look_and_its_
 /// Runs that pass have the same pattern.
 #[test]
 fn of_hundreds_of_rounds_the_one_is_told_in_which_it_did_harm() {
-    explained("two_leaders.c", ["leads", "looks", "leads"]);
+    let (solution, _) = explained("two_leaders.c");
+    let cause = solution.cause.as_ref().expect("a cause");
+    // What two leaders in one term do then has more than one pair that comes the other way round.
+    assert!(cause.variables.contains(&"leader".to_owned()), "{}", cause.sentence);
 }

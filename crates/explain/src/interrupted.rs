@@ -54,7 +54,7 @@ pub fn interrupted_steps(
     let mut alone: FxHashMap<Pattern<'_>, Alone<'_>> = FxHashMap::default();
     for (pattern, places, steps) in all.iter().filter(|(pattern, ..)| !known.contains(pattern)) {
         let apart = !moments.iter().any(|at| reaches(*places, *at));
-        let place = (apart, Reverse(places[1]));
+        let place = (apart, Reverse(places[1]), places[0]);
         let alone = alone.entry(*pattern).or_insert(Alone { count: 0, place, steps });
         alone.count += 1;
         if place < alone.place {
@@ -62,7 +62,8 @@ pub fn interrupted_steps(
         }
     }
     let mut alone: Vec<Alone<'_>> = alone.into_values().collect();
-    alone.sort_by_key(|it| (it.place.0, it.count, it.place, it.steps.first));
+    // Of two threads that got into each other's steps, the one that looked first went by what was no longer so.
+    alone.sort_by_key(|it| (it.place.0, it.count, it.place.2, it.steps.first));
     let mut found: Vec<Interrupted> = alone.into_iter().map(|it| it.steps.clone()).collect();
     for at in moments {
         let mut there: Vec<_> = all.iter().filter(|(_, places, _)| reaches(*places, *at)).collect();
@@ -82,8 +83,8 @@ pub fn interrupted_steps(
 struct Alone<'s> {
     /// How often it comes.
     count: usize,
-    /// Of those that are kept: do they not reach over a moment, and where do they end? The least are kept.
-    place: (bool, Reverse<usize>),
+    /// Of those that are kept: do they not reach over a moment, where do they end, and where do they begin? The least are kept.
+    place: (bool, Reverse<usize>, usize),
     steps: &'s Interrupted,
 }
 

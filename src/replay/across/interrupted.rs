@@ -60,8 +60,9 @@ impl Search<'_> {
             if Instant::now() >= self.end {
                 break;
             }
-            // Of those that pass only once the first is enough; what a nearer run differs in may tell as much.
-            let once = apart >= FAR && likely.is_none();
+            // Of those that pass only once the first is enough. What a nearer run differs in may tell as much, and where the
+            // program fails anyhow, one that fails and one that passes say little.
+            let once = apart >= FAR && at_will > 0 && likely.is_none();
             let always = self.undo(&steps, once)?;
             let Some(passed) = self.passed.split_off(all).pop() else { continue };
             if always {
