@@ -179,8 +179,11 @@ fn compare(failing: Side<'_>, passing: Side<'_>, begin: Begin<'_>) -> Option<Acr
         Begin::Interrupted(steps) => {
             search.interrupted(steps);
             let pairs = steps.pairs(failing.trace).into_iter();
-            let mut pairs = pairs.map(|(before, after)| Order { before, after });
-            Flipped::Reversed(pairs.find(|order| view.reversed(*order))?)
+            let pairs = pairs.map(|(before, after)| Order { before, after });
+            let reversed: Vec<Order> = pairs.filter(|order| view.reversed(*order)).collect();
+            // In the passing run the same line may be about another object by then.
+            let meet = reversed.iter().find(|order| view.meet_there(**order));
+            Flipped::Reversed(*meet.or(reversed.first())?)
         }
     };
     let Search { flows, branches, .. } = search;
@@ -538,6 +541,20 @@ impl<'a> View<'a> {
         let places = self.passing_place(order.before).zip(self.passing_place(order.after));
         self.place(order.before) < self.place(order.after)
             && places.is_some_and(|(before, after)| before > after)
+    }
+
+    /// Do the two access one variable in the passing run, too?
+    fn meet_there(&self, order: Order) -> bool {
+        let partner = |id: EventId| self.matching.in_passing(id);
+        let Some((one, other)) = partner(order.before).zip(partner(order.after)) else {
+            return false;
+        };
+        let cells = |id: EventId| {
+            let kind = &self.passing.trace.event(id).kind;
+            let written = kind.writes().iter().map(|part| part.cell);
+            kind.reads().iter().map(|part| part.cell).chain(written)
+        };
+        cells(one).any(|cell| cells(other).any(|known| known == cell))
     }
 
     /// A pair of events of both runs of this data flow that comes the other way round.

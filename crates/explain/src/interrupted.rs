@@ -36,9 +36,10 @@ type Pattern<'t> = [(&'t Site, bool, bool); 3];
 const AT_MOMENT: usize = 8;
 
 /// The steps that are interrupted in the failing run and may have decided. First those by a pattern which none of the runs
-/// that pass has, of each pattern the first one that reaches over one of these moments, or the last one: places of the schedule
-/// up to which a run can follow it and pass. Patterns that come seldom come first. Then, whatever their patterns, those that
-/// reach over a moment, those that look first, and the shortest first: what does no harm in one round may do so in another.
+/// that pass has, of each pattern those that are nearest to one of these moments, or the last ones: places of the schedule
+/// up to which a run can follow it and pass. Looks and what was done by them come first, then patterns that come seldom. Then,
+/// whatever their patterns, those that reach over a moment, the shortest first: what does no harm in one round may do so in
+/// another.
 #[must_use]
 pub fn interrupted_steps(
     failing: (&EventTrace, &Schedule),
@@ -53,9 +54,17 @@ pub fn interrupted_steps(
     let reaches = |[from, to]: [usize; 2], at: usize| (from..=to).contains(&at);
     let mut alone: FxHashMap<Pattern<'_>, Alone<'_>> = FxHashMap::default();
     for (pattern, places, steps) in all.iter().filter(|(pattern, ..)| !known.contains(pattern)) {
-        let apart = !moments.iter().any(|at| reaches(*places, *at));
-        let place = (apart, Reverse(places[1]), places[0]);
-        let alone = alone.entry(*pattern).or_insert(Alone { count: 0, place, steps });
+        // Where it went wrong more than once, the first time is nearest.
+        let [from, to] = *places;
+        let apart = |at: &usize| from.saturating_sub(*at).max(at.saturating_sub(to));
+        let apart = moments.iter().map(apart).min().unwrap_or(0);
+        let place = (apart, Reverse(to), from);
+        let alone = alone.entry(*pattern).or_insert_with(|| Alone {
+            kind: kind(pattern),
+            count: 0,
+            place,
+            steps,
+        });
         alone.count += 1;
         if place < alone.place {
             (alone.place, alone.steps) = (place, steps);
@@ -63,15 +72,11 @@ pub fn interrupted_steps(
     }
     let mut alone: Vec<Alone<'_>> = alone.into_values().collect();
     // Of two threads that got into each other's steps, the one that looked first went by what was no longer so.
-    alone.sort_by_key(|it| (it.place.0, it.count, it.place.2, it.steps.first));
+    alone.sort_by_key(|it| (it.kind, it.count, it.place.2, it.steps.first));
     let mut found: Vec<Interrupted> = alone.into_iter().map(|it| it.steps.clone()).collect();
     for at in moments {
         let mut there: Vec<_> = all.iter().filter(|(_, places, _)| reaches(*places, *at)).collect();
-        // What was looked at first may have been gone by.
-        there.sort_by_key(|(pattern, [from, to], steps)| {
-            let [(_, _, writes), ..] = pattern;
-            (*writes, to - from, steps.first)
-        });
+        there.sort_by_key(|(pattern, [from, to], steps)| (kind(pattern), to - from, steps.first));
         let there = there.into_iter().map(|(.., steps)| steps);
         let there: Vec<_> = there.filter(|steps| !found.contains(steps)).take(AT_MOMENT).collect();
         found.extend(there.into_iter().cloned());
@@ -79,12 +84,24 @@ pub fn interrupted_steps(
     found
 }
 
+/// How much a pattern promises; the least comes first: a look and what was done by it, two looks, and what a thread wrote
+/// before another one did, as every round of a loop does.
+fn kind(pattern: &Pattern<'_>) -> u8 {
+    let [(_, _, first_writes), _, (_, _, second_writes)] = pattern;
+    match (first_writes, second_writes) {
+        (false, true) => 0,
+        (false, false) => 1,
+        (true, _) => 2,
+    }
+}
+
 /// What a pattern is that the failing run alone has.
 struct Alone<'s> {
+    kind: u8,
     /// How often it comes.
     count: usize,
-    /// Of those that are kept: do they not reach over a moment, where do they end, and where do they begin? The least are kept.
-    place: (bool, Reverse<usize>, usize),
+    /// How far those that are kept are from a moment, where they end, and where they begin: the least are kept.
+    place: (usize, Reverse<usize>, usize),
     steps: &'s Interrupted,
 }
 
