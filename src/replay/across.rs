@@ -647,6 +647,12 @@ impl Search<'_> {
         Some(built)
     }
 
+    /// Did the run fail as the recorded one did? One that was ended by its time, or failed otherwise, says nothing of what led
+    /// to that failure.
+    fn fails_alike(&self, attempt: &Attempt) -> bool {
+        judge::failing(self.failing.manifest, attempt).confirms(Claim::Fails)
+    }
+
     /// The noise with which a run has this seed's priorities.
     fn shuffled(&self, seed: u64) -> String {
         // A thread passes some gates and sync points for each of its events.

@@ -84,7 +84,7 @@ impl Search<'_> {
         let own = failing.trace.conditions.get(check.index()).map(|condition| condition.thread);
         let goes = self.text_up_to(&before.goes, own, to_the_end);
         let attempt = self.attempt_with(&Plan::Goes(check), goes)?;
-        if attempt.is_none_or(|(attempt, _)| !super::failed(&attempt)) {
+        if attempt.is_none_or(|(attempt, _)| !self.fails_alike(&attempt)) {
             return Ok(None);
         }
         let all = self.passed.len();

@@ -108,7 +108,10 @@ impl Search<'_> {
         for to_the_end in [false, true] {
             let text = self.text_up_to(&schedule.order[..=done], Some(own), to_the_end);
             let attempt = self.attempt_with(&Plan::UpTo(done + 1), text)?;
-            if attempt.is_none_or(|(attempt, _)| !super::failed(&attempt)) {
+            let Some((attempt, _)) = attempt else { return Ok(false) };
+            // Behind the steps each thread may have to wait for others before it comes to its end.
+            let followed = to_the_end || attempt.report.left.is_none();
+            if !followed || !self.fails_alike(&attempt) {
                 return Ok(false);
             }
         }
